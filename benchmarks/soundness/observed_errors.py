@@ -55,9 +55,12 @@ class ShownValues:
         wanted = _shown(fuse(network), runtime)
         self._names = {i: name for i, name in sorted(first.names.items()) if i in wanted}
         model = onnx.load_from_string(network.onnx_bytes)
+        stated = onnx.shape_inference.infer_shapes(model).graph
+        kinds = {v.name: v.type.tensor_type.elem_type for v in (*stated.value_info, *stated.output)}
         del model.graph.output[:]
         for name in self._names.values():
-            kind = helper.np_dtype_to_tensor_dtype(first.values[name].dtype)
+            own = helper.np_dtype_to_tensor_dtype(first.values[name].dtype)
+            kind = kinds.get(name) or own
             model.graph.output.append(helper.make_tensor_value_info(name, kind, None))
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1

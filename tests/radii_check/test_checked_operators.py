@@ -30,6 +30,8 @@ NUM = Numbers()
 NEVER = {
     *("Abs", "Atan", "Celu", "Cos", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Log"),
     *("Mish", "Reciprocal", "Selu", "Sin", "Softplus"),
+    *("And", "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less"),
+    *("LessOrEqual", "Not", "Or", "Round", "Sign", "ThresholdedRelu", "Xor"),
 }
 """Operators that the checker does not know."""
 REMOVED = {"LogSoftmax", "Softmax"}

@@ -7,7 +7,13 @@ its family, and registers itself by `models_of`.
 
 from __future__ import annotations
 
-from benchmarks.soundness.operator_models import _arithmetic, _arrangement, _functions  # noqa: F401
+from benchmarks.soundness.operator_models import (  # noqa: F401
+    _arithmetic,
+    _arrangement,
+    _functions,
+    _movements,
+    _steps,
+)
 from benchmarks.soundness.operator_models._base import (
     OPERATOR_MODELS,
     Draw,

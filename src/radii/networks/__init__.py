@@ -39,6 +39,7 @@ from radii.networks.operators._base import (
     WeightedSum,
 )
 from radii.networks.operators._bilinear import Bilinear, MatMul, Multiply, ProductPlanes
+from radii.networks.operators._choices import ArgMax, Choose
 from radii.networks.operators._convolution import BatchNorm, Convolution, TransposedConvolution
 from radii.networks.operators._convolution_maps import ConvolutionMap, TransposedMap, Window
 from radii.networks.operators._curved import CurvedFunction, Piece
@@ -107,6 +108,16 @@ from radii.networks.operators._softmax import (
     softmax_error,
     softmax_ratio,
 )
+from radii.networks.operators._steps import (
+    Ceil,
+    Floor,
+    IsNotZero,
+    IsPositive,
+    Round,
+    Sign,
+    StepFunction,
+    Truncate,
+)
 from radii.networks.operators._tanh import Sigmoid, Tanh
 
 __all__ = [
@@ -117,11 +128,14 @@ __all__ = [
     "Abs",
     "Add",
     "AddConstant",
+    "ArgMax",
     "Atan",
     "AveragePool",
     "BatchNorm",
     "Bilinear",
     "Cast",
+    "Ceil",
+    "Choose",
     "Clip",
     "ClippedGate",
     "ComposedMap",
@@ -140,6 +154,7 @@ __all__ = [
     "Expand",
     "ExponentialUnit",
     "FixedLines",
+    "Floor",
     "Gelu",
     "Graph",
     "Hinges",
@@ -147,6 +162,8 @@ __all__ = [
     "Interval",
     "IntervalMatrix",
     "InverseRoot",
+    "IsNotZero",
+    "IsPositive",
     "KernelError",
     "LeakyRelu",
     "LinearMap",
@@ -182,12 +199,14 @@ __all__ = [
     "Relu",
     "ReluLines",
     "Reshape",
+    "Round",
     "Saturation",
     "Scale",
     "ScaleMap",
     "Select",
     "SelectionMap",
     "Sigmoid",
+    "Sign",
     "Silu",
     "Sin",
     "Slice",
@@ -199,6 +218,7 @@ __all__ = [
     "Square",
     "SquareRoot",
     "SquaredDeviation",
+    "StepFunction",
     "Subtract",
     "SumMap",
     "SumOfProducts",
@@ -207,6 +227,7 @@ __all__ = [
     "Transpose",
     "TransposedConvolution",
     "TransposedMap",
+    "Truncate",
     "UnitLines",
     "WeightedSum",
     "WholePower",

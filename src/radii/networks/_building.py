@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,10 +41,15 @@ from radii.networks.operators._base import (
     translator_of,
 )
 from radii.networks.operators._products import Dense
+from radii.networks.operators._steps import cast
 from radii.plugins import PluginGroup, load_plugin
 
 STANDARD_DOMAINS = ("", "ai.onnx")
 """The domains of ONNX itself."""
+
+WHOLE_TYPES = (TensorProto.INT64, TensorProto.INT32)
+EXACT_TYPES = (*WHOLE_TYPES, TensorProto.BOOL)
+"""What floats may be cast to: others wrap around, or saturate, in ways of their own."""
 
 PASSED_THROUGH = ("Identity", "Dropout", "Cast")
 """Operators that change nothing in inference between real numbers, and so leave no node, unless
@@ -62,14 +68,15 @@ class Translation:
     `operators` are translated as they say, before those that radii knows: see `load_network`.
     `values` maps ONNX names to node indices or constants; `unavailable` those of outputs that are
     not computed to the operator and node that would have to. `has_doubles` says that some value
-    may be in float64; `rounded_constants` names the first node whose constants runtimes may round
-    differently.
+    may be in float64; `types` are those of the file's values, as far as they follow;
+    `rounded_constants` names the first node whose constants runtimes may round differently.
     """
 
     network: str
     opset: int
     operators: Mapping[str, OperatorLike] = field(default_factory=dict)
     has_doubles: bool = False
+    types: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
     rounded_constants: str | None = None
     nodes: list[Node] = field(default_factory=list)
     values: dict[str, int | Array] = field(default_factory=dict)
@@ -144,7 +151,8 @@ def build_graph(
     nodes = sorted_nodes(model, signature.output, network)
     used = {name for node in nodes for name in node.input}
     has_doubles = signature.dtype == np.float64
-    translation = Translation(network, signature.opset, operators or {}, has_doubles)
+    types = _types(model, nodes)
+    translation = Translation(network, signature.opset, operators or {}, has_doubles, types)
     for tensor in model.graph.initializer:
         if tensor.name in used:
             translation.values[tensor.name] = array(tensor, network)
@@ -164,6 +172,20 @@ def build_graph(
     graph.joined = joined.joined
     graph.rounded_constants = translation.rounded_constants
     return graph
+
+
+WHOLE_RESULTS = ("ArgMax", "ArgMin", "Cast", "Equal", "Greater", "Less", "NonZero", "TopK")
+"""Operators from which on values may be whole numbers or truth values, as the names begin."""
+
+
+def _types(model: onnx.ModelProto, nodes: Sequence[onnx.NodeProto]) -> dict[str, np.dtype[Any]]:
+    """The number types of values that are no floats; where there can be any."""
+    if not any(node.op_type.startswith(WHOLE_RESULTS) for node in nodes):
+        return {}
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    stated = (*inferred.value_info, *inferred.output)
+    kinds = {value.name: value.type.tensor_type.elem_type for value in stated}
+    return {name: helper.tensor_dtype_to_np_dtype(kind) for name, kind in kinds.items() if kind}
 
 
 def _translate(translation: Translation, node: onnx.NodeProto) -> None:
@@ -235,6 +257,9 @@ def _extent(call: OnnxNode) -> npt.NDArray[np.int64]:
 def _passed_through(call: OnnxNode) -> int:
     """The input's own node, provided that the operator really changes nothing."""
     kind, target = call.proto.op_type, call.int_attribute("to", TensorProto.FLOAT)
+    if kind == "Cast" and (target in EXACT_TYPES or call.is_whole(0) or call.is_bool(0)):
+        to_bool = target == TensorProto.BOOL
+        return cast(call, to_bool=to_bool, to_whole=target in WHOLE_TYPES)
     if kind == "Cast" and target not in (TensorProto.FLOAT, TensorProto.DOUBLE):
         raise call.unsupported(f"to {type_name(target)}")
     if kind == "Dropout" and call.has(2) and call.constant(2).any():

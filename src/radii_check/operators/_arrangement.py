@@ -11,14 +11,19 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 
-from radii_check._builder import Builder, Value, run_reference
+from radii_check._builder import Builder, Value, is_node, run_reference
 from radii_check._errors import require_known
 from radii_check._linear_maps import gather
 
-MOVES = (
-    *("Concat", "Expand", "Flatten", "Gather", "Pad", "Reshape", "Slice", "Split"),
-    *("Squeeze", "Transpose", "Unsqueeze"),
-)
+MOVES: dict[str, tuple[int, ...] | None] = {
+    **dict.fromkeys(("DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements"), (0,)),
+    **dict.fromkeys(("GatherND", "Pad", "Reshape", "Slice", "SpaceToDepth", "Split"), (0,)),
+    **dict.fromkeys(("Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"), (0,)),
+    **dict.fromkeys(("ScatterElements", "ScatterND"), (0, 2)),
+    "Concat": None,
+    "Where": (1, 2),
+}
+"""Which inputs may depend on the network's; None for all."""
 
 
 def move(builder: Builder, node: onnx.NodeProto, inputs: Mapping[str, Value]) -> list[int]:
@@ -27,7 +32,12 @@ def move(builder: Builder, node: onnx.NodeProto, inputs: Mapping[str, Value]) ->
     With all node inputs 0 the result shows the constants that are inserted. With 1, 2, 3, ... in
     one of them, an entry that differs from that result is the number of the entry that went there.
     """
-    constants = {name: value for name, value in inputs.items() if not isinstance(value, int)}
+    allowed = MOVES[node.op_type]
+    places = [i for i, name in enumerate(node.input) if name and is_node(inputs[name])]
+    require_known(allowed is None or set(places) <= set(allowed), f"{node.op_type} of such values")
+    is_plain = all(a.name != "reduction" or a.s == b"none" for a in node.attribute)
+    require_known(is_plain, f"{node.op_type} with a reduction")
+    constants = {name: _wide(value) for name, value in inputs.items() if not is_node(value)}
     nodes = {name: value for name, value in inputs.items() if isinstance(value, int)}
     zeros = {name: np.zeros(builder.shape(value)) for name, value in nodes.items()}
     runs = []
@@ -44,3 +54,9 @@ def move(builder: Builder, node: onnx.NodeProto, inputs: Mapping[str, Value]) ->
             maps.append(gather(number.astype(int) - 1, zero.size))
         results.append(builder.affine(list(nodes.values()), maps, inserted.shape, inserted))
     return results
+
+
+def _wide(value: Value) -> Value:
+    """Floats as float64, in which the numbers of entries are."""
+    array = np.asarray(value)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array

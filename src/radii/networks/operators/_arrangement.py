@@ -205,6 +205,66 @@ def joined(call: OnnxNode, *nodes: int) -> int:
     return call.emit(Concat(0, [None] * len(flat)), *flat)
 
 
+def picked(call: OnnxNode, node: int, places: npt.NDArray[np.integer]) -> int:
+    """The node of the entries at these places of a flattened value, in the shape of the places."""
+    flat = call.emit(Reshape((math.prod(call.shape_of(node)),)), node)
+    positions = torch.from_numpy(places.ravel().astype(np.int64))
+    return call.emit(Reshape(places.shape), call.emit(Select(0, positions), flat))
+
+
+def moved(call: OnnxNode) -> int:
+    """Of an operator that only moves entries, and may insert constants: where each entry of the
+    result comes from, as ONNX's reference implementation says it of their numbers."""
+    variables = [p for p in range(len(call.proto.input)) if call.has(p) and not call.is_constant(p)]
+    zeros = {p: np.zeros(call.shape(p)) for p in variables}
+    inserted = call.evaluated(zeros)
+    places = np.full(inserted.shape, -1)
+    first = 0
+    for position in variables:
+        size = zeros[position].size
+        numbers = np.arange(1, size + 1, dtype=np.float64).reshape(zeros[position].shape)
+        found = call.evaluated({**zeros, position: numbers})
+        places = np.where(found == inserted, places, first + (found - inserted).astype(int) - 1)
+        first += size
+    is_inserted = places < 0
+    flat = [call.emit(Reshape((zeros[p].size,)), call.node(p)) for p in variables]
+    constants: list[Tensor | None] = [None] * len(flat)
+    if is_inserted.any():
+        held, place = np.unique(inserted[is_inserted], return_inverse=True)
+        if not np.isfinite(held).all():
+            raise call.unsupported("that inserts constants which are NaN or infinite")
+        places[is_inserted] = first + place.ravel()
+        constants.append(torch.from_numpy(held.astype(np.float64)))
+    whole = flat[0] if len(constants) == 1 else call.emit(Concat(0, constants), *flat)
+    return picked(call, whole, places)
+
+
+for _operator in ("DepthToSpace", "GatherND", "SpaceToDepth", "Tile", "Trilu"):
+    translates(_operator)(moved)
+
+
+@translates("GatherElements")
+def _gather_elements(call: OnnxNode) -> int:
+    shape = call.shape(0)
+    axis = call.axis(call.int_attribute("axis", 0), len(shape))
+    indices = np.asarray(call.constant(1), dtype=np.int64)
+    sizes = [size if i == axis else indices.shape[i] for i, size in enumerate(shape)]
+    numbers = np.arange(math.prod(shape)).reshape(shape)[tuple(map(slice, sizes))]
+    places = np.take_along_axis(
+        numbers, np.where(indices < 0, indices + shape[axis], indices), axis
+    )
+    return picked(call, call.node(0), places)
+
+
+@translates("ScatterElements", "ScatterND")
+def _scatter(call: OnnxNode) -> int:
+    """Of places that are constants."""
+    if call.text_attribute("reduction", "none") != "none":
+        raise call.unsupported(f"with reduction {call.text_attribute('reduction', 'none')}")
+    call.constant(1)
+    return moved(call)
+
+
 @translates("Flatten")
 def _flatten(call: OnnxNode) -> int:
     shape = call.shape(0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
@@ -500,6 +500,33 @@ class OnnxNode:
                 f"of a value with {rank} axes"
             )
         return value % rank
+
+    def is_whole(self, position: int) -> bool:
+        """Whether an input holds whole numbers, by the types of the file."""
+        return self._dtype(position).kind in "iu"
+
+    def is_bool(self, position: int) -> bool:
+        """Whether an input holds truth values: the numbers 0 and 1 here."""
+        return self._dtype(position).kind == "b"
+
+    def _dtype(self, position: int) -> np.dtype[Any]:
+        value = self._value(position)
+        if not isinstance(value, int):
+            return value.dtype
+        return self.translation.types.get(self.proto.input[position], np.dtype(np.float32))
+
+    def evaluated(self, values: Mapping[int, npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+        """The node's first output by ONNX's reference implementation, for these values of the
+        inputs that depend on the network's; a runtime must not say otherwise."""
+        from radii.networks._building import constant_outputs
+
+        known: dict[str, Array] = {}
+        for position, name in enumerate(self.proto.input):
+            if name:
+                value = values[position] if position in values else self.constant(position)
+                known[name] = value.astype(np.float64) if value.dtype.kind == "f" else value
+        found = constant_outputs(self.proto, known, self.opset, self.translation.network)
+        return np.asarray(found[0], np.float64)
 
     def emit(self, operator: Operator, *inputs: int) -> int:
         """Add a node that applies the operator, and return its index."""
