@@ -18,7 +18,7 @@ from radii.networks import (
     Interval,
     IsPositive,
     Network,
-    Round,
+    RoundHalfEven,
     Sign,
     StepFunction,
     Truncate,
@@ -33,7 +33,7 @@ STEPS: dict[str, StepFunction] = {
     "floor": Floor(),
     "positive": IsPositive(with_zero=False),
     "not negative": IsPositive(with_zero=True),
-    "round": Round(),
+    "round": RoundHalfEven(),
     "sign": Sign(),
     "truncate": Truncate(),
 }

@@ -131,7 +131,7 @@ class Ceil(StepFunction):
 
 
 @translates("Round")
-class Round(StepFunction):
+class RoundHalfEven(StepFunction):
     """The nearest whole number, of two the even one."""
 
     def forward(self, x: Tensor) -> Tensor:
