@@ -9,6 +9,7 @@ import torch
 from benchmarks.soundness.observed_errors import every_execution
 from radii.bounds import alpha_crown_bounds, crown_bounds
 from radii.networks import Interval, MatMul, Multiply, Network, Softmax
+from radii.networks.operators._remainders import quadratic_range
 from radii.problem import REAL, Box
 from radii.testing import Sketch
 
@@ -72,6 +73,35 @@ def test_planes_of_a_matrix_product_are_those_of_its_products() -> None:
             constant += own.constant
     torch.testing.assert_close(bound.rows, total)
     torch.testing.assert_close(bound.constant, constant)
+
+
+def test_the_square_of_a_form_reaches_the_square_of_its_range() -> None:
+    forms = torch.tensor([[[3.0, -1.0, 0.5]], [[-2.0, 0.0, 4.0]]], dtype=torch.float64)
+    pairs = torch.tensor([0, 1]), torch.tensor([0, 1])
+    low, high = quadratic_range(forms, forms, pairs)
+    assert high.tolist() == pytest.approx([4.5**2, 6.0**2], rel=1e-4)
+    assert torch.all(low <= 0) and torch.all(low > -1e-3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_quadratic_forms_stay_in_their_range(seed: int) -> None:
+    """At corners and between; a sum of many products has far less than its parts have alone."""
+    rng = np.random.default_rng(seed)
+    terms, inputs = (int(number) for number in rng.integers(1, (9, 40)))
+    left, right = (torch.from_numpy(rng.normal(size=(3, terms, inputs))) for _ in range(2))
+    left[1] *= 1e-8
+    right[:, :, : inputs // 2] = 0
+    pairs = torch.tensor([0, 1, 2, 0]), torch.tensor([2, 1, 0, 1])
+    low, high = quadratic_range(left, right, pairs)
+    points = np.concatenate(
+        [rng.uniform(-1, 1, (200, inputs)), rng.choice([-1.0, 1.0], (500, inputs))]
+    )
+    at = [torch.einsum("pki,ni->npk", side, torch.from_numpy(points)) for side in (left, right)]
+    values = (at[0][:, pairs[0]] * at[1][:, pairs[1]]).sum(2)
+    assert torch.all((low <= values) & (values <= high))
+    alone = (left.abs().sum(2)[pairs[0]] * right.abs().sum(2)[pairs[1]]).sum(1)
+    if terms == 8:
+        assert torch.all(high < alone)
 
 
 def _taken(held: Interval, entries: list[int] | range) -> Interval:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
+from radii.bounds._forms import GatheredForms
 from radii.bounds._linear import (
     Gathered,
     LinearBounds,
@@ -29,7 +30,15 @@ from radii.bounds._relu_form import Fusion, fuse
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
 from radii.bounds._supports import Supports
 from radii.bounds._windows import Sizes, feature_maps
-from radii.networks import Constants, Interval, Maxima, Network, PiecewiseLinear, Relaxation
+from radii.networks import (
+    Constants,
+    Interval,
+    Maxima,
+    Network,
+    PiecewiseLinear,
+    ProductPlanes,
+    Relaxation,
+)
 from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Limits
 
 Float64 = npt.NDArray[np.float64]
@@ -159,16 +168,21 @@ def propagate(
         if known is not None:
             arguments = arguments.intersected(known[number])
         relaxation = _relaxed(layer, arguments)
+        gathered = None if bound is None else GatheredForms.of(state, layer, relaxation, loss)
         if bound is not None and not (layer.reads_input_only and supports.centre is None):
             if single is not None:
                 arguments = single.tightened(arguments, relaxation, state.values, limits)
                 relaxation = _relaxed(layer, arguments)
             is_loose = layer.loose(relaxation.is_loose, arguments, state.values)
             if bool(is_loose.any()) and not (single is not None and single.is_done):
-                arguments = _tightened(state, layer, arguments, loss, is_loose, bound, limits)
+                arguments = _tightened(
+                    state, layer, arguments, loss, is_loose, bound, limits, gathered
+                )
         if in_single:
             arguments = arguments.outward(torch.float32).outward(arguments.low.dtype)
         relaxation = _relaxed(layer, arguments)
+        if gathered is not None and isinstance(relaxation, ProductPlanes):
+            relaxation = relaxation.with_forms(gathered.around(*arguments.centred()))
         values = _values(layer, arguments)
         if bound is not None and is_single_softmax(layer.operator, layer.shape):
             values = _sharpened(state, layer, loss, values, bound)
@@ -398,11 +412,13 @@ def _tightened(
     is_loose: Tensor,
     bound: BoundingPass,
     limits: Limits,
+    gathered: GatheredForms | None = None,
 ) -> Interval:
-    """The arguments with a backward pass for the units of each region that are loose."""
-    shape = feature_maps(layer) if bound is backward else None
+    """The arguments with a backward pass for the units of each region that are loose; the linear
+    functions that bound them are gathered, where that is wanted."""
+    shape = feature_maps(layer) if bound is backward and gathered is None else None
     if shape is None:
-        return _tightened_by_rows(state, layer, arguments, loss, is_loose, bound, limits)
+        return _tightened_by_rows(state, layer, arguments, loss, is_loose, bound, limits, gathered)
     return _tightened_by_windows(state, layer, arguments, loss, is_loose, shape, limits)
 
 
@@ -414,6 +430,7 @@ def _tightened_by_rows(
     is_loose: Tensor,
     bound: BoundingPass,
     limits: Limits,
+    gathered: GatheredForms | None,
 ) -> Interval:
     """The same by whole rows.
 
@@ -435,10 +452,11 @@ def _tightened_by_rows(
             if limits.is_over:
                 return Interval(low, high)
             part = units[:, start : start + short]
-            values = bound(
-                state, LinearFunctions.of_units(layer, loss, regions, part)
-            ).values.chunk(2, 1)
+            found = bound(state, LinearFunctions.of_units(layer, loss, regions, part))
+            values = found.values.chunk(2, 1)
             where = regions[:, None], part
+            if gathered is not None:
+                gathered.put(where, found)
             low[where] = torch.maximum(low[where], values[0])
             high[where] = torch.minimum(high[where], -values[1])
         first += few

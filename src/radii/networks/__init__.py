@@ -98,6 +98,7 @@ from radii.networks.operators._powers import (
 )
 from radii.networks.operators._products import Dense, ProductFromLeft, ProductFromRight
 from radii.networks.operators._relu_lines import ReluLines, chord, may_bend, prefers_right
+from radii.networks.operators._remainders import AffineForms
 from radii.networks.operators._slopes import IntervalMatrix, Saturation
 from radii.networks.operators._smooth import SlopedLines, SmoothFunction
 from radii.networks.operators._softmax import (
@@ -128,6 +129,7 @@ __all__ = [
     "Abs",
     "Add",
     "AddConstant",
+    "AffineForms",
     "ArgMax",
     "Atan",
     "AveragePool",

@@ -9,13 +9,16 @@ At k = 1 and k = -1 these are the four planes of McCormick (1976); a choice of 0
 their middle, which is parallel to the tangent plane at the centre. A matrix product is a sum of
 products, and so are its planes; the products of one entry share their k.
 
+Beside the tangent plane stands the remainder (x - a) (y - b), between -r s and r s here. Where more
+is known of it (`_remainders`), that counts at k = 0, and a share |k| of the planes of McCormick.
+
 A nonlinear operator reads one value, so that the two lie in it one behind the other.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -33,10 +36,14 @@ from radii.networks.operators._base import (
 from radii.networks.operators._intervals import Interval, sum_slack
 from radii.networks.operators._lines import Lines, PulledRows, Relaxation, along
 from radii.networks.operators._powers import squared
+from radii.networks.operators._remainders import SUM_SLACK, AffineForms, quadratic_range
 
 PRODUCT_EXTRA_TERMS = 4
 """Roundings that a product is granted beyond its sum: a factor that a runtime applies to one of the
 values, or to the product, in place of where the file has it."""
+
+TURNED_FROM = 0.5
+"""Planes are turned where the remainder is more than this share of what intervals say."""
 
 FACTOR_ROOM = 0.75
 """The share of the exponents that a product may use: a runtime may apply a factor earlier."""
@@ -70,10 +77,30 @@ class Bilinear(Operator):
         """The same on y, for x (regions, *left)."""
         raise NotImplementedError
 
+    def sums(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        """Of forms (*shape, inputs) of both values those that are multiplied and added up
+        together, (sums, terms, inputs) each."""
+        raise NotImplementedError
+
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """For each entry of the result, flattened, the numbers of its sums on both sides."""
+        raise NotImplementedError
+
     @property
     def terms_added(self) -> int:
         """How many products each entry of the result is a sum of."""
         raise NotImplementedError
+
+    def quadratics(self, forms: AffineForms) -> tuple[Tensor, Tensor]:
+        """Between which the affine parts of products of deviations are, (regions, units)."""
+        pairs = self.pairs()
+        ends = []
+        for steps in forms.steps:
+            x, y = steps.split(self._sizes)
+            left, right = self.sums(x.unflatten(0, self.left), y.unflatten(0, self.right))
+            ends.append(torch.stack(quadratic_range(left, right, pairs)))
+        low, high = torch.stack(ends, 1)
+        return low, high
 
     def parts(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Both values of a batch."""
@@ -133,6 +160,16 @@ class Multiply(Bilinear):
     def on_right(self, rows: Tensor, x: Tensor) -> Tensor:
         return rows * with_rank(x, len(self._result)).unsqueeze(1)
 
+    def sums(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        inputs = left.shape[-1]
+        return left.reshape(-1, 1, inputs), right.reshape(-1, 1, inputs)
+
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        return (
+            _numbers(self.left).expand(self._result).flatten(),
+            _numbers(self.right).expand(self._result).flatten(),
+        )
+
     @property
     def terms_added(self) -> int:
         return 1
@@ -162,6 +199,15 @@ class MatMul(Bilinear):
     def on_right(self, rows: Tensor, x: Tensor) -> Tensor:
         return torch.einsum("rm...ij,r...ik->rm...kj", rows, with_rank(x, len(self._result)))
 
+    def sums(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        columns = right.movedim(-2, -3)
+        return left.flatten(0, -3), columns.flatten(0, -3)
+
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        rows = _numbers(self.left[:-1]).unsqueeze(-1)
+        columns = _numbers((*self.right[:-2], self.right[-1])).unsqueeze(-2)
+        return rows.expand(self._result).flatten(), columns.expand(self._result).flatten()
+
     @property
     def terms_added(self) -> int:
         return self.left[-1]
@@ -177,17 +223,39 @@ class MatMul(Bilinear):
         return Interval(middle - spread, middle + spread).without_nan()
 
 
+def _numbers(shape: Shape) -> Tensor:
+    """The number of each entry of a flattened value."""
+    return torch.arange(math.prod(shape)).reshape(shape)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ProductPlanes(Relaxation):
-    """All planes around products over boxes with these centres and radii (regions, arguments)."""
+    """All planes around products over boxes with these centres and radii (regions, arguments).
+
+    `remainder` (regions, units) is what the sums of products of deviations from the centres are
+    between.
+    """
 
     operator: Bilinear
     centre: Tensor
     radius: Tensor
+    remainder: Interval
 
     @classmethod
     def of(cls, operator: Bilinear, arguments: Interval) -> ProductPlanes:
-        return cls(operator, *arguments.centred())
+        centre, radius = arguments.centred()
+        most = operator.product(*operator.parts(radius)).flatten(1) * (1 + SUM_SLACK)
+        return cls(operator, centre, radius, Interval(-most, most))
+
+    def with_forms(self, forms: AffineForms) -> ProductPlanes:
+        """The same where the arguments are known as affine forms around the same centres."""
+        operator = self.operator
+        low, high = operator.quadratics(forms)
+        (g, h), (d, f) = operator.parts(forms.reach), operator.parts(forms.radius)
+        mixed = operator.product(g, f) + operator.product(d, h) + operator.product(d, f)
+        spread = mixed.flatten(1) * (1 + SUM_SLACK)
+        found = Interval(low - spread, high + spread).without_nan()
+        return replace(self, remainder=self.remainder.intersected(found))
 
     @property
     def start(self) -> Tensor:
@@ -207,11 +275,18 @@ class ProductPlanes(Relaxation):
         return (torch.cat(met, 2).squeeze(1) > 0) & (self.radius > 0)
 
     def taken(self, index: Tensor) -> ProductPlanes:
-        return ProductPlanes(self.operator, self.centre[index], self.radius[index])
+        left = Interval(self.remainder.low[index], self.remainder.high[index])
+        return ProductPlanes(self.operator, self.centre[index], self.radius[index], left)
 
     def lines(self, choices: Tensor | None = None) -> Lines:
-        turns = None if choices is None else 2 * choices - 1
-        return _ChosenPlanes(self.operator, self.centre, self.radius, turns)
+        turns = None
+        if choices is not None:
+            r, s = self.operator.parts(self.radius)
+            most = self.operator.product(r, s).flatten(1)
+            left = (self.remainder.high - self.remainder.low) / 2
+            turns = (2 * choices - 1) * (left > TURNED_FROM * most)[:, None].to(choices)
+        low, high = self.remainder.low[:, None], self.remainder.high[:, None]
+        return _ChosenPlanes(self.operator, self.centre, self.radius, low, high, turns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,22 +296,29 @@ class _ChosenPlanes(Lines):
     operator: Bilinear
     centre: Tensor
     radius: Tensor
+    least: Tensor
+    most: Tensor
     turns: Tensor | None
 
     def pulled(self, rows: Tensor) -> PulledRows:
         operator = self.operator
         (a, b), (r, s) = operator.parts(self.centre), operator.parts(self.radius)
         shape = operator.product(a, b).shape[1:]
-        held = rows.unflatten(2, shape)
+        held, magnitude = rows.unflatten(2, shape), rows.abs()
         on_x, on_y = operator.on_left(held, b), operator.on_right(held, a)
-        magnitude = rows.abs()
-        constant = -self._along(rows, a, b) - self._along(magnitude, r, s)
-        if self.turns is not None:
-            below, above = rows.clamp_min(0) * self.turns[0], rows.clamp_max(0) * self.turns[1]
-            both, apart = below + above, below - above
+        above, below = rows.clamp_min(0), rows.clamp_max(0)
+        constant = -self._along(rows, a, b)
+        if self.turns is None:
+            constant = constant + along(above, self.least) + along(below, self.most)
+        else:
+            up, down = above * self.turns[0], below * self.turns[1]
+            both, apart = up + down, up - down
             on_x = on_x + operator.on_left(both.unflatten(2, shape), s)
             on_y = on_y + operator.on_right(apart.unflatten(2, shape), r)
             constant = constant - self._along(both, a, s) - self._along(apart, r, b)
+            kept, turned = above - up.abs(), below + down.abs()
+            constant = constant + along(kept, self.least) + along(turned, self.most)
+            constant = constant - self._along(up.abs() + down.abs(), r, s)
         # Coefficients on the arguments are rounded relative to these as well, not to themselves.
         size = self._along(magnitude, a.abs() + r, b.abs() + s) * (4 + operator.terms_added)
         on_arguments = torch.cat(
@@ -249,7 +331,14 @@ class _ChosenPlanes(Lines):
 
     def taken(self, index: Tensor) -> _ChosenPlanes:
         turns = None if self.turns is None else self.turns[:, index]
-        return _ChosenPlanes(self.operator, self.centre[index], self.radius[index], turns)
+        return _ChosenPlanes(
+            self.operator,
+            self.centre[index],
+            self.radius[index],
+            self.least[index],
+            self.most[index],
+            turns,
+        )
 
     def turned(self, directions: Tensor) -> Tensor:
         regions, count = directions.shape[:2]
@@ -259,8 +348,7 @@ class _ChosenPlanes(Lines):
         return moved.reshape(regions, count, -1)
 
     def gaps(self, arguments: Tensor) -> Tensor:
-        r, s = self.operator.parts(self.radius)
-        return 2 * self.operator.product(r, s).flatten(1)
+        return (self.most - self.least).squeeze(1)
 
 
 # For translators.
