@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class RadiiError(Exception):
@@ -99,3 +100,17 @@ def with_suggestion(sentence: str) -> str:
     """A sentence such as `search 'binry' is not one of binary, linear` with what was meant."""
     match = re.search(r"'([^']+)' is not one of ([^;]+)$", sentence)
     return sentence if match is None else sentence + did_you_mean(match[1], match[2].split(", "))
+
+
+def first_line(error: BaseException) -> str:
+    """What another library says, without what it adds in further lines."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
+@contextmanager
+def writing(place: object, kind: type[InputError] = StoreError) -> Iterator[None]:
+    """Around what writes files: a full or read-only disk becomes a sentence about the place."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{place}: cannot be written ({error.strerror or error})") from None

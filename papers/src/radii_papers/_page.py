@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from radii.errors import StoreError
+from radii.errors import writing
 from radii_papers._evidence import StudyClaim
 from radii_papers._running import FIGURES, TABLES, StepRecord, write_whole
 from radii_papers._steps import (
@@ -75,11 +75,9 @@ def write_pages(
 
 
 def _copy(source: Path, target: Path) -> None:
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.read_bytes())
-    except OSError as error:
-        raise StoreError(f"{target}: cannot be written ({error.strerror or error})") from None
 
 
 def page_lines(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from radii import __version__
-from radii.errors import ExperimentError, StoreError
+from radii.errors import ExperimentError, StoreError, writing
 from radii.views import save_figure
 from radii_papers._evidence import (
     CaseOutcome,
@@ -166,12 +166,10 @@ def _written(part: Part, out: Path) -> Part:
 def write_whole(path: Path, text: str) -> None:
     """A whole file or none: a study that is cut off goes on with what it has."""
     partial = path.with_name(f".{path.name}.partial")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def read_kept(out: Path) -> tuple[str, str, list[StepRecord]]:

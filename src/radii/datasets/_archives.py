@@ -24,7 +24,7 @@ MAX_UNPACKED_BYTES = 1 << 30
 """The most that one member, or all members of a compressed tar archive, may unpack to."""
 
 _DEBIAN_MAGIC = b"!<arch>\n"
-_DAMAGE_ERRORS = (
+DAMAGE_ERRORS = (
     OSError,
     EOFError,
     ValueError,
@@ -35,6 +35,7 @@ _DAMAGE_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
 )
+"""What archives raise that are damaged, encrypted or something else."""
 
 Reader = Callable[[], bytes]
 
@@ -58,7 +59,7 @@ class FileTree:
             return self._members[name]()
         except KeyError:
             raise DataError(f"{self.title}: '{name}' is missing") from None
-        except _DAMAGE_ERRORS as error:
+        except DAMAGE_ERRORS as error:
             raise DataError(
                 f"{self.title}: '{name}' cannot be read ({error_text(error)})"
             ) from None
@@ -136,7 +137,7 @@ def _archive(path: Path, opened: list[zipfile.ZipFile]) -> dict[str, Reader]:
                 return _tar_members(io.BytesIO(_debian_payload(stream)))
             stream.seek(0)
             return _tar_members(stream)
-    except _DAMAGE_ERRORS as error:
+    except DAMAGE_ERRORS as error:
         raise DataError(
             f"{path}: not a readable directory, zip, tar or deb archive ({error_text(error)})"
         ) from None

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.datasets._dataset import Dataset, Float32, Stack, extent
-from radii.errors import DataError
+from radii.errors import DataError, writing
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 """How bright red, green and blue are (ITU-R BT.601, as in picture programs)."""
@@ -98,11 +98,9 @@ def save_csv(path: Path, parts: Sequence[Dataset]) -> None:
     flat = parts[0].images.reshape(len(parts[0]), -1)
     frame = pd.DataFrame(flat, columns=[f"x{place}" for place in range(flat.shape[1])])
     frame.insert(0, "label", _labels(parts[0]))
-    try:
+    with writing(path, DataError):
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.to_csv(path, index=False)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def save_pictures(folder: Path, parts: Sequence[Dataset]) -> None:
@@ -115,7 +113,7 @@ def save_pictures(folder: Path, parts: Sequence[Dataset]) -> None:
             raise DataError(f"{part.title}: {extent(part.shape)} is no picture, grey or coloured")
         if images.min() < 0 or images.max() > 1:
             raise DataError(f"{part.title}: has values outside 0 to 1, which pictures cannot hold")
-    try:
+    with writing(folder, DataError):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise DataError(f"{folder}: is not empty; name a new folder")
@@ -127,8 +125,6 @@ def save_pictures(folder: Path, parts: Sequence[Dataset]) -> None:
                 place.mkdir(parents=True, exist_ok=True)
                 picture = pixel[..., 0] if pixel.shape[-1] == 1 else pixel
                 Image.fromarray(picture).save(place / f"{number:07}.png")
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be written ({error.strerror or error})") from None
 
 
 def save_npz(path: Path, parts: Sequence[Dataset]) -> None:
@@ -140,12 +136,10 @@ def save_npz(path: Path, parts: Sequence[Dataset]) -> None:
     for part in parts:
         names = (f"x_{part.split}", f"y_{part.split}") if part.split else ("images", "labels")
         arrays.update(zip(names, (_in_bits(part.images), _labels(part)), strict=True))
-    try:
+    with writing(path, DataError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def _in_bits(images: Float32) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ import hashlib
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -84,35 +84,52 @@ class Stack(Images):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Files(Images):
-    """One picture in each file, decoded when asked for; all must have the shape of the first."""
+    """One image in each file, by number, read when asked for and divided by `divisor`.
 
-    paths: tuple[Path, ...]
+    All must have the shape of the first.
+    """
+
+    paths: Mapping[int, Path]
+    read_image: Callable[[Path], npt.NDArray[Any]]
     shape: tuple[int, ...]
-    divisor: float = 255.0
+    divisor: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        paths: Mapping[int, Path],
+        read_image: Callable[[Path], npt.NDArray[Any]],
+        divisor: float = 1.0,
+    ) -> Files:
+        """The files; the first is read to know the shape of all."""
+        return cls(paths, read_image, read_image(next(iter(paths.values()))).shape, divisor)
 
     @property
     def as_bytes(self) -> Images | None:
         return replace(self, divisor=1.0) if self.divisor != 1 else None
 
-    @classmethod
-    def of(cls, paths: tuple[Path, ...]) -> Files:
-        return cls(paths, decode(paths[0], str(paths[0])).shape)
-
     def __len__(self) -> int:
         return len(self.paths)
 
     def read(self, positions: Int64) -> Float32:
-        pixels = np.empty((len(positions), *self.shape), np.uint8)
-        for row, position in enumerate(positions):
-            path = self.paths[position]
-            picture = decode(path, str(path))
-            if picture.shape != self.shape:
+        images = np.empty((len(positions), *self.shape), np.float32)
+        for row, number in enumerate(positions.tolist()):
+            path = self.paths[number]
+            image = self.read_image(path)
+            if image.shape != self.shape:
+                first = next(iter(self.paths.values()))
                 raise DataError(
-                    f"{path}: is {extent(picture.shape)} but {self.paths[0].name} is "
+                    f"{path}: is {extent(image.shape)} but {first.name} is "
                     f"{extent(self.shape)}; bring all images to one size and number of channels"
                 )
-            pixels[row] = picture
-        return np.divide(pixels, np.float32(self.divisor), dtype=np.float32)
+            images[row] = image
+        images /= np.float32(self.divisor)
+        return images
+
+
+def decode_file(path: Path) -> npt.NDArray[np.uint8]:
+    """The picture in a file."""
+    return decode(path, str(path))
 
 
 def decode(

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -108,7 +109,9 @@ def _number(path: str | Path, row: Mapping[str, str], side: str) -> float:
 
 def features_text(features: Features) -> str:
     """The table that `read_features` reads."""
-    lines = [",".join(COLUMNS)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
     group_of = {place: name for name, places in features.groups.items() for place in places}
     for place, name in enumerate(features.names):
         kind = "integer" if features.is_whole[place] else "number"
@@ -118,13 +121,8 @@ def features_text(features: Features) -> str:
             kind = "fixed"
         sides = (features.low[place], features.high[place], features.scale[place])
         cells = ["" if np.isnan(value) else f"{value:.9g}" for value in sides]
-        lines.append(",".join([_quoted(name), kind, *cells, _quoted(group_of.get(place, ""))]))
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    needs = any(c in text for c in ',"\n\r')
-    return '"' + text.replace('"', '""') + '"' if needs else text
+        writer.writerow([name, kind, *cells, group_of.get(place, "")])
+    return text.getvalue()
 
 
 def guessed_features(names: tuple[str, ...], values: np.ndarray) -> Features:

@@ -11,7 +11,6 @@ import csv
 import math
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.datasets._archives import error_text
+from radii.datasets._archives import DAMAGE_ERRORS, error_text
 from radii.datasets._classes import NumberedLabels, are_numbers, numbered
-from radii.datasets._dataset import Files, Float32, Images, Int64, extent
+from radii.datasets._dataset import Files, Float32, Int64, decode_file
 from radii.errors import DataError
 
 # numpy's .npz.
@@ -31,18 +30,7 @@ from radii.errors import DataError
 MAX_ARRAY_BYTES = 4 << 30
 """The most that one array may take in memory."""
 
-DAMAGE_ERRORS = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    MemoryError,
-    NotImplementedError,
-    RuntimeError,
-    SyntaxError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+NUMPY_ERRORS = (*DAMAGE_ERRORS, KeyError, MemoryError, SyntaxError)
 """What zipfile and numpy raise on files that are damaged, encrypted or not theirs."""
 
 WHOLE_NAMES = ("images", "labels")
@@ -85,7 +73,7 @@ def _sizes(path: Path) -> dict[str, int]:
             members = archive.infolist()
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
-    except DAMAGE_ERRORS as error:
+    except NUMPY_ERRORS as error:
         raise DataError(f"{path}: not a readable .npz file ({error_text(error)})") from None
     return {m.filename[:-4]: m.file_size for m in members if m.filename.endswith(".npy")}
 
@@ -111,7 +99,7 @@ def _read_array(path: Path, name: str, size: int) -> npt.NDArray[Any]:
                 )
         with np.load(path, allow_pickle=False) as arrays:
             return np.asarray(arrays[name])
-    except DAMAGE_ERRORS as error:
+    except NUMPY_ERRORS as error:
         raise DataError(f"{path}: array '{name}' cannot be read ({error_text(error)})") from None
 
 
@@ -262,7 +250,8 @@ def read_folder(root: Path) -> tuple[Files, NumberedLabels, tuple[str, ...]]:
     pictures = {name: paths for name, paths in pictures.items() if paths or name in empty}
     if not any(pictures.values()):
         raise DataError(f"{root}: holds no data set that radii knows, and no subfolder of pictures")
-    files = Files.of(tuple(path for paths in _in_order(pictures).values() for path in paths))
+    in_order = [path for paths in _in_order(pictures).values() for path in paths]
+    files = Files.of(dict(enumerate(in_order)), decode_file, 255.0)
     names = [name for name, paths in _in_order(pictures).items() for _ in paths]
     if not are_numbers(list(pictures)):
         known = numbered(names, root.name, tuple(pictures))
@@ -299,33 +288,6 @@ def _order_notes(root: Path, names: list[str]) -> Iterator[str]:
 IMAGES, LABELS = "images", "image_labels.csv"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tensors(Images):
-    """One tensor in each file, by number; all must have the shape of the first."""
-
-    files: dict[int, Path]
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, files: dict[int, Path]) -> Tensors:
-        return cls(files, _loaded(next(iter(files.values()))).shape)
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def read(self, positions: Int64) -> Float32:
-        images = np.empty((len(positions), *self.shape), np.float32)
-        for row, number in enumerate(positions.tolist()):
-            path = self.files[number]
-            image = _loaded(path)
-            if image.shape != self.shape:
-                raise DataError(
-                    f"{path}: is {extent(image.shape)} but others are {extent(self.shape)}"
-                )
-            images[row] = image
-        return images
-
-
 def is_verona(root: Path) -> bool:
     """Judged by names alone."""
     try:
@@ -334,7 +296,7 @@ def is_verona(root: Path) -> bool:
         return False
 
 
-def read_verona(root: Path) -> tuple[Tensors, Int64, Int64]:
+def read_verona(root: Path) -> tuple[Files, Int64, Int64]:
     """The images, their labels, and their numbers."""
     paths = sorted((root / IMAGES).glob("*.pt"))
     matches = [re.search(r"(\d{1,15})$", path.stem) for path in paths]
@@ -347,7 +309,7 @@ def read_verona(root: Path) -> tuple[Tensors, Int64, Int64]:
         raise DataError(f"{root / LABELS}: has no label for '{absent[0]}'")
     files = dict(sorted(zip(numbers, paths, strict=True)))
     labels = np.array([by_name[path.name] for path in files.values()], np.int64)
-    return Tensors.of(files), labels, np.array(list(files), np.int64)
+    return Files.of(files, _loaded), labels, np.array(list(files), np.int64)
 
 
 def _image_labels(path: Path) -> dict[str, int]:

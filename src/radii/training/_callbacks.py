@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from radii import runs
 from radii.datasets import as_dataset
-from radii.errors import ExperimentError, InputError, StoreError
+from radii.errors import ExperimentError, InputError, StoreError, writing
 from radii.networks import as_network
 from radii.problem import Domain, Grid
 from radii.runs import Settings
@@ -156,12 +156,10 @@ class RobustnessLog:
         if self._csv is None:
             return
         beside = self._csv.with_name(self._csv.name + ".tmp")
-        try:
+        with writing(self._csv):
             self._csv.parent.mkdir(parents=True, exist_ok=True)
             self.table.to_csv(beside, index=False)
             beside.replace(self._csv)
-        except OSError as error:
-            raise StoreError(f"{self._csv}: cannot be written ({error.strerror})") from None
 
     def _tell_tensorboard(
         self, epoch: int, row: dict[str, float], distribution: Distribution

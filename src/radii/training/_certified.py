@@ -18,7 +18,7 @@ from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
 from radii.bounds import RowsBackward, hinges_of
-from radii.errors import NetworkError, SpecificationError
+from radii.errors import NetworkError, SpecificationError, first_line
 from radii.networks import Clip, LeakyRelu, MaxPool, Operator, Relu, Window
 from radii.training._certified_steps import (
     BatchNormStep,
@@ -88,9 +88,9 @@ def traced(module: nn.Module, input_shape: Shape) -> list[CertifiedStep]:
     except NetworkError:
         raise
     except Exception as error:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise NetworkError(
-            f"{type(module).__name__}: certified training cannot follow this module: {first}"
+            f"{type(module).__name__}: certified training cannot follow this module: "
+            f"{first_line(error)}"
         ) from error
     finally:
         for part, training in modes:

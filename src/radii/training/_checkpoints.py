@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from radii.errors import TrainingError
+from radii.errors import TrainingError, first_line
 from radii.processes import take_lock
 from radii.training._optimizers import Optimizer
 from radii.training._settings import TrainingSettings
@@ -103,7 +103,7 @@ class Checkpoint:
             return _progress(saved["progress"])
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise TrainingError(
-                f"{self.path}: is not the checkpoint of this module ({_first_line(error)}); choose "
+                f"{self.path}: is not the checkpoint of this module ({_reason(error)}); choose "
                 "another directory, or remove the file to begin anew"
             ) from None
 
@@ -138,7 +138,7 @@ def _read_checkpoint(path: Path) -> dict[str, Any]:
             saved = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as e:  # torch fails on hostile bytes in more ways than it documents
         raise TrainingError(
-            f"{path}: cannot be read as a checkpoint ({_first_line(e)}); remove it to begin anew"
+            f"{path}: cannot be read as a checkpoint ({_reason(e)}); remove it to begin anew"
         ) from None
     if not isinstance(saved, dict) or saved.get("format") != CHECKPOINT_FORMAT:
         raise TrainingError(
@@ -175,7 +175,7 @@ def replacing(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         partial.replace(path)
     except (OSError, RuntimeError) as error:  # torch says of a full disk RuntimeError
-        raise TrainingError(f"{path}: cannot be written ({_first_line(error)})") from None
+        raise TrainingError(f"{path}: cannot be written ({_reason(error)})") from None
     finally:
         with suppress(OSError):  # half a file would only keep a full disk full
             partial.unlink(missing_ok=True)
@@ -202,8 +202,8 @@ def _set_generators(states: list[Tensor]) -> None:
         torch.cuda.set_rng_state_all(states[1:])
 
 
-def _first_line(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     """What a library says, without its advice to load files unsafely."""
     if isinstance(error, pickle.UnpicklingError):
         return "it holds Python objects that radii does not load, or is damaged"
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return first_line(error)

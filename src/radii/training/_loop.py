@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from radii.errors import TrainingError
+from radii.errors import TrainingError, first_line
 from radii.networks import Memo
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState
 from radii.training._class_weights import ClassWeights
@@ -316,10 +316,9 @@ class Loop:
             parameter.mul_(mask)
 
     def _failed(self, error: Exception) -> str:
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         return (
             f"{type(self.module).__name__}: cannot be trained by '{self.regime.name}' in batches "
-            f"of {self.settings.batch} ({first})"
+            f"of {self.settings.batch} ({first_line(error)})"
         )
 
     def _diverged(self, value: float, epoch: int, batch: int) -> str:

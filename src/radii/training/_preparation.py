@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from radii.datasets import Dataset, extent
-from radii.errors import DataError, NetworkError, SpecificationError, TrainingError
+from radii.errors import DataError, NetworkError, SpecificationError, TrainingError, first_line
 from radii.networks import per_channel
 from radii.problem import Domain
 from radii.training._card import DataSummary
@@ -89,9 +89,8 @@ def _check_fits(module: nn.Module, data: Dataset, test: Dataset | None, name: st
         with torch.no_grad(), evaluating(module):
             outputs = module(image)
     except (RuntimeError, ValueError, TypeError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
         raise NetworkError(
-            f"{name}: cannot take images of {extent(data.shape)} ({first})"
+            f"{name}: cannot take images of {extent(data.shape)} ({first_line(error)})"
         ) from None
     if not isinstance(outputs, Tensor):
         raise NetworkError(f"{name}: gives a {type(outputs).__name__}, not one row of scores")

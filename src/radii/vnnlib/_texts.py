@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.errors import SpecificationError, StoreError
+from radii.errors import SpecificationError, StoreError, writing
 from radii.problem import Ball, Halfspaces, Norm, Query, Specification
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def write_benchmark(
     if not lines:
         raise SpecificationError(f"{folder}: there are no instances to write")
     used = {line.split(",")[0] for line in lines}
-    try:
+    with writing(folder):
         if folder.exists() and any(folder.iterdir()):
             raise StoreError(f"{folder}: is not empty; name a new folder")
         for part in ("onnx", "vnnlib"):
@@ -126,8 +126,6 @@ def write_benchmark(
         for vnnlib, text in texts.items():
             (folder / vnnlib).write_text(text)
         (folder / "instances.csv").write_text("".join(lines))
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
     return len(lines)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from radii.ensembles import Ensemble, EnsembleStudy, Point
-from radii.errors import StoreError
+from radii.errors import StoreError, writing
 from radii.problem import Norm
 from radii_papers._steps import StudyScale, StudySettings
 from radii_papers.baselines import BaselineProblem, run_baseline
@@ -191,8 +191,5 @@ def _read(settings: StudySettings) -> dict[tuple[int, str], MethodAnswer]:
 
 def _keep(settings: StudySettings, answer: MethodAnswer) -> None:
     path = settings.folder.parent / MEASURED_FILE
-    try:
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(dataclasses.asdict(answer)) + "\n")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from None
+    with writing(path), path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(dataclasses.asdict(answer)) + "\n")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from radii.errors import InputError, StoreError
+from radii.errors import InputError, writing
 from radii.statistics import Distribution
 from radii.views import draw_claims
 from radii_papers._steps import (
@@ -282,7 +282,7 @@ def _files_text() -> str:
 
 def write_files(rows: Sequence[AuditedRow], folder: Path) -> None:
     """Tables of all rows and of the refuted ones, and the script that replays witnesses."""
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, wanted in ((AUDIT_CSV, rows), (REFUTED_CSV, [r for r in rows if r.is_refuted])):
             with (folder / name).open("w", newline="", encoding="utf-8") as stream:
@@ -290,8 +290,6 @@ def write_files(rows: Sequence[AuditedRow], folder: Path) -> None:
                 writer.writerow(COLUMNS)
                 writer.writerows(_csv_row(row) for row in wanted)
         (folder / REPLAY_SCRIPT).write_text(Path(_replay.__file__).read_text())
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
 
 
 def _csv_row(row: AuditedRow) -> list[object]:

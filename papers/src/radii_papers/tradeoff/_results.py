@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from radii.errors import DataError, ExperimentError, StoreError
+from radii.errors import DataError, ExperimentError, StoreError, writing
 from radii.statistics import Estimate, holm, several_p_value
 from radii_papers.tradeoff._description import HYPER_PARAMETERS, RECIPE_KINDS, Recipe, Study
 
@@ -161,13 +161,10 @@ def read_members(directory: Path) -> list[StudyMember]:
 def write_csv(members: Sequence[StudyMember], path: Path) -> None:
     """One line for each network."""
     rows = [member.row() for member in members]
-    try:
-        with path.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]) if rows else ["network"])
-            writer.writeheader()
-            writer.writerows(rows)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written ({error.strerror})") from None
+    with writing(path), path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]) if rows else ["network"])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 @dataclass(frozen=True, slots=True)
