@@ -84,7 +84,7 @@ class Regions:
         )
         over_box = num.weighted_sums(c, middle) - num.weighted_sums(abs(c), radius)
         size_of_sum = num.weighted_sums(abs(c), size)
-        if self.norm not in ("l1", "l2"):
+        if self.norm not in ("l1", "l2") or not len(at):  # a sum of nothing is 0
             return over_box, size_of_sum
 
         low, high = self.low[at][:, columns], self.high[at][:, columns]

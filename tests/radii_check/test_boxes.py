@@ -156,6 +156,40 @@ def test_balls_agree(kind: str, norm: str) -> None:
         assert float64.smallest_margin <= exact.smallest_margin + 1e-12
 
 
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
+def test_a_row_that_ends_before_the_input(norm: str, exact: bool) -> None:
+    """A log-softmax at the end is bounded by intervals: no coefficient reaches any input. Its first
+    output is -log 2 at x = 0, and -log(1 + exp(0.5)) = -0.974 where z is (-0.25, 0.25)."""
+    weights = [np.eye(2), np.zeros(2)]
+    stored = [
+        numpy_helper.from_array(w.astype(np.float32), n)
+        for w, n in zip(weights, ("w", "b"), strict=True)
+    ]
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["z"], transB=1),
+        helper.make_node("LogSoftmax", ["z"], ["y"]),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "logarithms", inputs, outputs, stored)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model = bytes(made.SerializeToString(deterministic=True))
+    claim = {
+        "network": digest(model),
+        "norm": norm,
+        "eps": 0.25,
+        "requirement": {"kind": "violations", "rows": [1]},
+        "arithmetic": "real",
+    }
+    arrays = {"input": np.zeros(2), "low": np.full(2, -3.0), "high": np.full(2, 3.0)}
+    tree = {"parent": [-1], "axis": [0], "cut": [0.0], "side": [0]}
+    for bound, is_shown in ((0.98, True), (0.69, False)):  # y_0 <= -bound is the violation
+        stated = {"violation_matrix": [[1.0, 0.0]], "violation_offset": [bound]}
+        report = check(packed(claim, "boxes", arrays | tree | stated), model, exact=exact)
+        assert report.outcome == ("accepted" if is_shown else "refused"), report.reason
+
+
 def test_a_missing_box_is_noticed() -> None:
     _, model, x, label = example("Tanh", 1)
     claim_eps = 0.02

@@ -18,6 +18,7 @@ from radii.networks import Network, ReluLines, from_torch
 from radii.problem import (
     FLOAT,
     REAL,
+    Arithmetic,
     Become,
     Instance,
     Norm,
@@ -26,12 +27,12 @@ from radii.problem import (
     StandardRobustness,
     Verdict,
 )
-from radii.testing import LinearClassifier, NetworkFamily, instance_at, random_instance
+from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_instance
 from radii.testing import random_network as made
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.certificates._container import Certificate
 from radii.verifiers.native import _certificates
-from radii.verifiers.native._attempts import prove_by_units
+from radii.verifiers.native._attempts import crown_certificate, prove_by_units
 from radii.verifiers.native._box_certificates import box_certificate
 from radii.verifiers.native._candidates import Candidates
 from radii.verifiers.native._session import ProofSession
@@ -300,3 +301,52 @@ def test_the_checker_knows_bounds_of_units_through_joined_layers() -> None:
         raised = Certificate(dict(certificate.claim), certificate.mode, arrays).to_bytes()
         report = check(raised, network.onnx_bytes)
         assert f"states a bound of unit {unit}" in report.reason
+
+
+def of_copies(sketch: Sketch, value: str) -> str:
+    """The larger of each entry and its copy: the file only moves entries before it compares."""
+    doubled = sketch.apply("Gather", value, sketch.constant(np.array([0, 0, 1, 2, 3, 3])), axis=1)
+    row = sketch.apply("Reshape", doubled, sketch.constant(np.array([1, 1, 1, 6])))
+    pooled = sketch.apply("MaxPool", row, kernel_shape=[1, 2], strides=[1, 2])
+    return sketch.apply("Flatten", pooled)
+
+
+def of_nothing_left(sketch: Sketch, value: str) -> str:
+    """7 h - 7 h, which radii joins to a map of zeros."""
+    scaled = sketch.apply("Mul", value, sketch.constant(np.array(7.0)))
+    left = sketch.apply("Relu", sketch.apply("Sub", scaled, scaled))
+    return sketch.apply("Gather", left, sketch.constant(np.array([0, 1, 2])), axis=1)
+
+
+def of_offsets(sketch: Sketch, value: str) -> str:
+    """(h + c) - c, of which radii has the offset 0."""
+    offset = sketch.constant(np.array([1e3, 3e3, 1e5, 7e5]))
+    moved = sketch.apply("Sub", sketch.apply("Add", value, offset), offset)
+    below = sketch.apply("Relu", sketch.apply("Neg", moved))
+    return sketch.apply("Gather", below, sketch.constant(np.array([0, 1, 2])), axis=1)
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT, REAL], ids=str)
+@pytest.mark.parametrize("cancelled", [of_copies, of_nothing_left, of_offsets])
+def test_what_cancels_for_radii_is_a_sum_for_the_checker(
+    cancelled: Callable[[Sketch, str], str], arithmetic: Arithmetic
+) -> None:
+    """Arguments that are 0, or no larger than what float64 rounds in adding them up one operator
+    after another: their bounds leave room for that, at the tree's root and in a pass of CROWN."""
+    rng = np.random.default_rng(1)
+    for dtype in (np.float32, np.float64):
+        sketch = Sketch([1, 3], dtype=dtype)
+        first = (sketch.constant(rng.normal(0, 1, (3, 4))), sketch.constant(rng.normal(0, 0.3, 4)))
+        value = cancelled(sketch, sketch.apply("Relu", sketch.apply("Gemm", "x", *first)))
+        last = (sketch.constant(rng.normal(0, 1e-6, (3, 3))), sketch.constant([0.1, 3.0, 0.2]))
+        network = sketch.network(sketch.apply("Gemm", value, *last))
+        specification = Query(instance_at(network, np.full(3, 0.5)), 0.1).specification
+        session = ProofSession(network, arithmetic, certifies=True)
+        by_tree = prove_by_units(session, specification, Limits(seconds=20)).certify
+        by_crown = crown_certificate(session, specification, Limits(seconds=20))
+        for certify in (by_tree, by_crown):
+            assert certify is not None
+            content = certify()
+            assert content is not None
+            report = check(content, network.onnx_bytes)
+            assert report.accepted, report.reason

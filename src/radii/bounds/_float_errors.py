@@ -58,6 +58,14 @@ GRANTED = 1 + 2.0**-16
 """Errors are stated so much larger than they are: whoever checks a proof rounds otherwise, and must
 come to the same answer."""
 
+GRANTED_SUMS = 2.0**-40
+"""And by so much of the absolute values that are added up: whoever checks a proof evaluates it in
+float64, operator by operator, and rounds also what cancels in our fused maps, or is only moved. The
+larger of an entry and its copy is a unit that reads z - z. To us that is 0 with an error of 0, to
+the checker a sum that is off by some units of |z|. 2^-40 are 2^13 units: `FUSING_ROUNDING` pays for
+the terms of sums, and the rest is a few units for each operator and each reader, and four for each
+of at most 256 rows that are bounded together."""
+
 FUSING_ROUNDING = 2.0**-52
 """What one rounding in fusing operators to a linear map and an offset may be off: twice the unit
 roundoff of float64, so that it matters for files in float64 and in real arithmetic only.
@@ -219,10 +227,11 @@ class FloatErrors:
         return roundings * FLOAT32_ROUNDOFF * self.arithmetic.widening
 
     def _total(self, held: _NodeErrors, fused: int) -> Tensor:
-        """How far a value may be off: what its sum rounds, and the errors that it is handed."""
+        """How far a value may be off: what its sum rounds, there, here and where it is checked, and
+        the errors that it is handed."""
         gamma = self._gamma(held)
         share = gamma + max(held.roundings, fused) * FUSING_ROUNDING + held.narrowing
-        own = held.size * (share * (1 + OWN_ROUNDING))
+        own = held.size * (share * (1 + OWN_ROUNDING) + GRANTED_SUMS)
         return own if held.error is None else own + held.error * (1 + gamma)
 
     def _gamma(self, held: _NodeErrors) -> float:
