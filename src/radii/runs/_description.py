@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from radii import datasets, problem, strategy  # which load what is used of them, when it is
 from radii.errors import ExperimentError, SpecificationError
 from radii.runs._fields import (
     CHOICE,
@@ -39,27 +40,16 @@ from radii.runs._fields import (
 
 if TYPE_CHECKING:
     from radii.attacks import Attack
-    from radii.problem import (
-        Arithmetic,
-        Domain,
-        Features,
-        Grid,
-        Norm,
-        Property,
-        Shard,
-        TargetedProperty,
-    )
-    from radii.strategy import Cuts, Search
     from radii.verifiers import Verifier
 
 # --- how values are read and written; the types load when there is a value to read
 
 
-def _parsed(module: str, name: str, text_of: Callable[[object], str] = text_of) -> Any:
-    """Reads values of a class with `parse`."""
+def _parsed(name: str, text_of: Callable[[object], str] = text_of) -> Any:
+    """Reads values of a class of `radii.problem` with `parse`."""
 
     def read(value: object) -> Any:
-        kind = getattr(import_module(module), name)
+        kind = getattr(problem, name)
         return value if isinstance(value, kind) else kind.parse(text_of(value))
 
     return read
@@ -92,8 +82,6 @@ def _spec(chosen: Any) -> str:
 
 
 def _property(value: object) -> Any:
-    from radii import problem
-
     if isinstance(value, problem.Property):
         return value
     if isinstance(value, type) and issubclass(value, problem.TargetedProperty):
@@ -101,39 +89,23 @@ def _property(value: object) -> Any:
     return problem.parse_family(text_of(value))
 
 
-def _cuts(value: object) -> Cuts:
-    from radii.strategy import Cuts
-
+def _cuts(value: object) -> strategy.Cuts:
     try:
-        return Cuts(text_of(value))
+        return strategy.Cuts(text_of(value))
     except ValueError:
-        raise SpecificationError(f"cuts '{value}' are not one of {', '.join(Cuts)}") from None
+        names = ", ".join(strategy.Cuts)
+        raise SpecificationError(f"cuts '{value}' are not one of {names}") from None
 
 
-def _domain(value: object) -> Any:
+def _domain(value: object) -> problem.Domain:
     """Text, or a list [LOW, HIGH]: of numbers, or of lists with one a channel."""
+    if isinstance(value, problem.Domain):
+        return value
     if isinstance(value, list | tuple) and len(value) == 2:
-        value = ":".join(map(_side_text, value))
-    return _parsed("radii.problem", "Domain", _domain_text)(value)
-
-
-def _side_text(side: object) -> str:
-    try:
-        return ",".join(map(repr, numbers_of(side)))
-    except OptionRefusal as refusal:
-        raise ExperimentError(f"domain {side!r} {refusal}") from None
-
-
-def _domain_text(value: object) -> str:
+        value = ":".join(",".join(map(repr, numbers_of(side))) for side in value)
     if not isinstance(value, str):
         raise OptionRefusal("must be text such as '0:1', or a list such as [0, 1]")
-    return value
-
-
-def _one_value(eps: float) -> Grid:
-    from radii.problem import Grid
-
-    return Grid.of_one(eps)
+    return problem.Domain.parse(value)
 
 
 def _file_names(value: object) -> tuple[str, ...]:
@@ -169,23 +141,18 @@ def _budget_flag(text: str) -> float | RunBudget:
 
 def _features(value: object) -> Any:
     """What a CSV file says, or what a store holds."""
-    from radii.datasets import read_features
-    from radii.problem import Features
-
-    if isinstance(value, Features):
+    if isinstance(value, problem.Features):
         return value
     if isinstance(value, Mapping):
-        return Features.from_json(value)
-    return read_features(text_of(str(value) if isinstance(value, Path) else value))
+        return problem.Features.from_json(value)
+    return datasets.read_features(text_of(str(value) if isinstance(value, Path) else value))
 
 
 def _classes(value: object) -> tuple[str, ...]:
     """A file, names with commas between them, or a list of names."""
-    from radii.datasets import class_names
-
     if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
-        return class_names(value)
-    return class_names(value if isinstance(value, Path) else text_of(value))
+        return datasets.class_names(value)
+    return datasets.class_names(value if isinstance(value, Path) else text_of(value))
 
 
 def _features_json(value: Any) -> Any:
@@ -206,31 +173,26 @@ def _scale(value: object) -> Any:
 
 def _grid(value: object) -> Any:
     """A grid, its text, a list of values, or a file that holds some."""
-    from radii.datasets import read_grid
-    from radii.problem import Grid
-
-    if isinstance(value, Grid):
+    if isinstance(value, problem.Grid):
         return value
     if isinstance(value, str):
         try:
-            return Grid.parse(value)
+            return problem.Grid.parse(value)
         except SpecificationError:
             if not Path(value).exists():
                 raise
     if isinstance(value, str | Path):
-        return read_grid(Path(value))
+        return datasets.read_grid(Path(value))
     if not isinstance(value, Iterable):
         raise OptionRefusal("must be text such as '0.001:0.4:0.002', or a list of eps values")
-    return Grid.of_values(value)
+    return problem.Grid.of_values(value)
 
 
 PROPERTY = OptionForm("NAME", _property, "str | Property | type[TargetedProperty]", write=_spec)
-NORM = OptionForm("NAME", _parsed("radii.problem", "Norm"), "VALUES | Norm", write=str)
+NORM = OptionForm("NAME", _parsed("Norm"), "VALUES | Norm", write=str)
 GRID = OptionForm("GRID", _grid, "str | Sequence[float] | Path | Grid", write=str)
-SHARD = OptionForm("N/M", _parsed("radii.problem", "Shard"), "str | Shard", write=str)
-ARITHMETIC = OptionForm(
-    "NAME", _parsed("radii.problem", "Arithmetic", str), "str | Arithmetic", write=str
-)
+SHARD = OptionForm("N/M", _parsed("Shard"), "str | Shard", write=str)
+ARITHMETIC = OptionForm("NAME", _parsed("Arithmetic", str), "str | Arithmetic", write=str)
 DOMAIN = OptionForm("LOW:HIGH", _domain, "str | Sequence[Any] | Domain", write=str)
 FILES = OptionForm("FILE", _file_names, "str | Sequence[str]", parse=str, write=list)
 CUTS = OptionForm("NAME", _cuts, "VALUES | Cuts", write=str)
@@ -258,7 +220,7 @@ class Settings:
     is as if it did not exist: stores from before it did go on.
     """
 
-    property: Property | type[TargetedProperty] = _what(
+    property: problem.Property | type[problem.TargetedProperty] = _what(
         PROPERTY,
         "one-to-any (default; also cr), one-to-one[:TARGET] (the target's output reaches the "
         "label's), become[:TARGET] (it is taken for the target), cr:of=prediction, top:k=2, "
@@ -268,14 +230,14 @@ class Settings:
         comment="\nWhat must stay true: the class (one-to-any), or that it is not a certain other "
         "one.",
     )
-    norm: Norm = _what(
+    norm: problem.Norm = _what(
         NORM,
         "linf (default), l2 or l1",
         default="linf",
         values=("linf", "l2", "l1"),
         comment="How distance is measured: linf (the largest change of a value), l2 or l1.",
     )
-    grid: Grid = _what(
+    grid: problem.Grid = _what(
         GRID,
         "eps values: 0.001:0.4:0.002 (stop excluded; the default), 0.001,0.01,0.1, "
         "log:0.001:0.1:20, or a file of them",
@@ -289,7 +251,7 @@ class Settings:
         metavar="E",
         in_identity=False,
     )
-    search: type[Search] | str = _proof(
+    search: type[strategy.Search] | str = _proof(
         _registered("radii.strategy", "Search", "SEARCHES", "str | type[Search]"),
         "native (default with --verifier native), attack-guided (default otherwise), k-binary, "
         "binary, linear, or attack-only, which proves nothing",
@@ -308,7 +270,7 @@ class Settings:
         default="minimum-norm",
     )
     k: int | None = _proof(COUNT, "queries of an input at once: k-binary (2), linear (1)")
-    cuts: Cuts | None = _proof(
+    cuts: strategy.Cuts | None = _proof(
         CUTS, "of k-binary: in equal parts (default), or golden", values=("equal", "golden")
     )
     timeout: float = _proof(
@@ -343,7 +305,7 @@ class Settings:
         "run_instance.sh, or alpha-beta-crown:FOLDER, nnenum:FOLDER, oval-bab:FOLDER",
         metavar="COMMAND",
     )
-    arithmetic: Arithmetic | None = _proof(
+    arithmetic: problem.Arithmetic | None = _proof(
         ARITHMETIC,
         "what proofs speak of: float (default), the network as it runs, in its own number type and "
         "any order of summation (float:8 for 8 times the rounding errors); or real, the network "
@@ -352,7 +314,7 @@ class Settings:
         comment="What proofs speak of: the network as it runs (float), or without rounding (real).",
     )
 
-    features: Features | None = _what(
+    features: problem.Features | None = _what(
         FEATURES,
         "what each column is, as a CSV file: feature, kind, low, high, scale, group; "
         "docs/tabular.md describes it",
@@ -363,7 +325,7 @@ class Settings:
         "for networks with one output: class 1 above it, 0 below (0.5 after a sigmoid, else 0)",
         in_identity=False,
     )
-    scale: str | tuple[float, ...] | Features | None = _what(
+    scale: str | tuple[float, ...] | problem.Features | None = _what(
         SCALE,
         "the unit of eps for each feature: std (its deviation in the data), range (the width of "
         "its domain), numbers, or a CSV file of features",
@@ -371,7 +333,7 @@ class Settings:
         in_identity=False,
         comment="By how much a feature moves at eps 1: std, range, or a number each.",
     )
-    shard: Shard | None = _what(
+    shard: problem.Shard | None = _what(
         SHARD,
         "one of M equal parts of the inputs, such as 3/20, each in a directory of its own; "
         "radii merge joins them",
@@ -385,7 +347,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         read_fields(self)
-        self._take("eps", "grid", _one_value)
+        self._take("eps", "grid", lambda eps: problem.Grid.of_one(eps))
         self._take("budget_per_input", "budget", float)
 
     def _take(self, name: str, home: str, convert: Callable[[Any], Any]) -> None:
@@ -420,7 +382,7 @@ class Settings:
 
         Reading stored settings needs none of this: the verifier may not be installed here.
         """
-        from radii import strategy, verifiers
+        from radii import verifiers
 
         kind = self.search_class()
         if self.device is not None:
@@ -442,16 +404,16 @@ class Settings:
         chosen.make_attack()
         return chosen
 
-    def search_class(self) -> type[Search]:
+    def search_class(self) -> type[strategy.Search]:
         """What makes the searches; by default what suits the verifier."""
-        from radii import strategy, verifiers
+        from radii import verifiers
 
         if not self.search:
             climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)
             return strategy.Native if climbs else strategy.AttackGuided
         return strategy.get(self.search) if isinstance(self.search, str) else self.search
 
-    def _proven_arithmetic(self) -> Arithmetic:
+    def _proven_arithmetic(self) -> problem.Arithmetic:
         """What is asked for; else what the verifier proves in: float, if it may choose."""
         from radii import verifiers
 
@@ -459,10 +421,8 @@ class Settings:
             return verifiers.arithmetic_of(self.verifier, self.arithmetic)
         return self.arithmetic or self.verifier.arithmetic
 
-    def make_search(self) -> Search:
+    def make_search(self) -> strategy.Search:
         """A new search for one instance."""
-        from radii import strategy
-
         seconds = self.proof_seconds()
         probes = self.make_attack().quick() is not None
         return strategy.make(
@@ -529,7 +489,7 @@ class Experiment(Settings):
         comment="\nThe inputs. Other selections: [0:100], [stratified 100 seed 1], [per-class 10].",
         advice="name a data set, such as digits:test[0:100], or a file",
     )
-    domain: Domain = _source(
+    domain: problem.Domain = _source(
         DOMAIN,
         "valid input values, such as 0:1; per channel: 0,0,0:1,1,1",
         comment="\nWhich inputs are valid at all; counterexamples outside of it do not count.",
@@ -605,8 +565,6 @@ def values_of_file(path: Path) -> dict[str, Any]:
 
 
 def _beside(here: Path, values: dict[str, Any]) -> dict[str, Any]:
-    from radii import datasets
-
     if "networks" in values:
         names = options_of(Experiment)["networks"].read(values["networks"])
         values["networks"] = [str(here / name) for name in names]
