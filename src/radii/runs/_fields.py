@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii import processes  # which loads what is used of it, when it is
 from radii.errors import ExperimentError, did_you_mean
 
 if TYPE_CHECKING:
@@ -376,12 +377,6 @@ def show_duration(seconds: float) -> str:
     return f"{hours // 24} d {hours % 24} h"
 
 
-def _size(value: object) -> int:
-    from radii.processes import parse_size
-
-    return parse_size(value)
-
-
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise OptionRefusal("must be true or false")
@@ -393,7 +388,7 @@ SEED = whole(least=0, below=2**63)
 NUMBER = OptionForm("X", _number, "float")
 NUMBERS = OptionForm("X[,X...]", numbers_of, "str | Sequence[float]", write=list)
 SECONDS = OptionForm("S", seconds_of, "float | str")
-SIZE = OptionForm("SIZE", _size, "int | str")
+SIZE = OptionForm("SIZE", lambda value: processes.parse_size(value), "int | str")
 TEXT = OptionForm("NAME", text_of, "str")
 CHOICE = OptionForm("NAME", text_of, "VALUES")
 PATH = OptionForm("FILE", Path, "str | Path", write=str)

@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from radii.problem import Shard
@@ -108,10 +109,10 @@ class _Merge:
         """In the order in which they were reported, over all sources."""
         known = {name for name, _, _ in _answers(self.db)}
         answers = heapq.merge(
-            *(_placed(place, source) for place, source in enumerate(self.sources)),
-            key=lambda answer: answer[3]["ended_at"],
+            *(zip(repeat(place), _answers(one._db)) for place, one in enumerate(self.sources)),
+            key=lambda answer: answer[1][2]["ended_at"],
         )
-        for place, name, (number, step), columns in answers:
+        for place, (name, (number, step), columns) in answers:
             if name in known:
                 continue
             known.add(name)
@@ -144,10 +145,6 @@ class _Merge:
         self.target._numbers.clear()
         for key, answers in self.target._answered(has_inputs=False).items():
             self.target._weigh(key, answers)
-
-
-def _placed(place: int, source: Store) -> Iterator[tuple[Any, ...]]:
-    return ((place, *answer) for answer in _answers(source._db))
 
 
 def _answers(

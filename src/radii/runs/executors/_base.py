@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from radii.problem import Grid, Query, Result, Verdict
+from radii.problem import Grid, Limits, Query, Result, Verdict
 from radii.processes import Ending, family_seconds, is_out_of_memory
 from radii.strategy import ProbeProof, QuestionKind, Task, joined_result, probe_proofs
 
 if TYPE_CHECKING:
     from radii.attacks import Attack
     from radii.networks import Network
-    from radii.verifiers import Limits, Verifier
+    from radii.verifiers import Verifier
 
 
 def _never() -> bool:
@@ -89,7 +89,7 @@ class Toolbox:
     ) -> Result | None:
         """A short proof; None where the verifier has none, or fails: what fails here fails in the
         long proof too, which says so."""
-        from radii.verifiers import GridVerifier, Limits
+        from radii.verifiers import GridVerifier
 
         if not isinstance(self.verifier, GridVerifier):
             return None
@@ -113,8 +113,6 @@ class Toolbox:
     ) -> list[Result]:
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
-        from radii.verifiers import Limits
-
         results: list[Result] = []
 
         def report(partial: Result) -> None:
