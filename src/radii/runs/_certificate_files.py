@@ -20,7 +20,7 @@ CERTIFICATE_INDEX = "certificates.csv"
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """What became of a certificate in a file; `claim` is what it says, None if it is none.
+    """What became of a certificate in a file; `claim` is what it says, None if it cannot be read.
 
     It `is_usable` if it is a certificate, of a network at hand.
     """

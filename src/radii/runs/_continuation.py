@@ -216,8 +216,8 @@ def _needed(
     return sets
 
 
-def _other_inputs(directory: Path, held: str, new: str) -> ExperimentError:
-    return ExperimentError(f"{directory}: holds inputs of {held}; {new} needs another --out")
+def _other_inputs(directory: Path, stored: str, new: str) -> ExperimentError:
+    return ExperimentError(f"{directory}: holds inputs of {stored}; {new} needs another --out")
 
 
 def _wholes(directory: Path, sources: Values, label: str | None) -> dict[str, datasets.Dataset]:

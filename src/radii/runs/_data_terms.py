@@ -32,10 +32,11 @@ SMALL_PART = 0.05
 were divided by 255 twice fill 0.004 of it."""
 
 FEWEST_INPUTS = 10
-"""From so many inputs on, an accuracy near that of chance means something."""
+"""The least number of inputs at which an accuracy near chance is worth a warning."""
 
 FEWEST_WRONG = 4
-"""So many inputs that are all wrong are hardly bad luck: at an accuracy of 0.5, 1 set of 16 is."""
+"""The least number of inputs that are all misclassified, for a warning: at an accuracy of 0.5 this
+happens to 1 set of 16 by bad luck."""
 
 
 @dataclass(frozen=True, slots=True)

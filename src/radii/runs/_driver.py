@@ -36,8 +36,8 @@ def drive(
     """Run every search to its end, or to its budget, or as far as the agenda wants.
 
     `on_results` gets the results that ended together, before the searches learn of them. While
-    `is_paused`, nothing new is asked; `on_held` is told when nothing runs any more, and when it
-    goes on.
+    `is_paused`, nothing new is asked; `on_held` is called when nothing runs any more, and when
+    the run goes on.
     """
     while True:
         while executor.has_room:

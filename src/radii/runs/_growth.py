@@ -178,7 +178,7 @@ def joining_inputs(plan: Plan, store: Store, *, replace_changed: bool) -> dict[i
     """The inputs of a plan that are to replace those of the store, and what has changed about each.
 
     An ExperimentError says why the plan cannot join the store, also where inputs have changed and
-    nobody asked to replace them.
+    `replace_changed` was not given.
     """
     if store.experiment() is None:
         return {}
@@ -233,7 +233,7 @@ def _changes_text(changed: Mapping[int, str]) -> str:
     return f"{first}{more}; choose another --out, or --replace what is stored about {whose}"
 
 
-# --- what is no part of an experiment that may not grow
+# --- where a directory may not grow
 
 
 def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

@@ -140,7 +140,8 @@ MOST_COLUMNS = 256
 """Tables of more columns are embeddings, or pictures that were made flat: they share one scale."""
 
 DOUBT_LEVEL = 0.05
-"""Guesses whose errors differ by chance with at least this probability are not told apart."""
+"""Two guesses count as equally good where chance explains their difference with at least this
+probability."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

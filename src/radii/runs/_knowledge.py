@@ -91,8 +91,7 @@ class Knowledge:
     def tell(self, case: Case, answers: Sequence[StepAnswer]) -> None:
         """Tell a case's search all that is known.
 
-        Of a question that is to be asked again it recalls what was found, and the time that it took
-        is not held against it.
+        Of a question that is to be asked again it recalls the evidence; its time does not count.
         """
         search, counted = case.search, [*self._counted(answers)]
         bracket = weigh(result for _, _, result in counted).bracket
@@ -109,7 +108,7 @@ class Knowledge:
             case.spent += result.own_seconds
 
     def _counted(self, answers: Sequence[StepAnswer]) -> Iterable[StepAnswer]:
-        """Proofs in a weaker arithmetic than this one's are none here."""
+        """Without proofs in a weaker arithmetic than this step's, which do not count here."""
         asked = self.settings.arithmetic
         for step, question, result in answers:
             own = self._then[step].arithmetic if step in self._then else None
@@ -171,7 +170,7 @@ class Knowledge:
         return all(then.get(name) == self._now.get(name) for name in names)
 
     def _is_unanswered(self, step: int, result: Result) -> bool:
-        """It was nobody's answer under the limits of the step.
+        """Whether nothing answered it under the limits of the step.
 
         An ERROR is a worker that was killed, a node that was lost, a verifier that failed. Without
         a stated limit of memory, what was too much depended on the machine, and who else used it.

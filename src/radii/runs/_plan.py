@@ -61,7 +61,7 @@ BATCHES_A_WORKER = 2
 
 
 class Observer(Protocol):
-    """Is told how a run goes; a progress bar, mostly."""
+    """Called as a run goes on, for example by a progress bar to draw itself."""
 
     def started(self, total: int) -> None: ...
     def answered(self, case: Case, question: Question, result: Result, /) -> None: ...
@@ -342,9 +342,9 @@ class Plan:
         store.record(results)
 
     def cases(self, store: Store, *, jobs: int = 1) -> list[Case]:
-        """Every instance with what the store holds of it told to its search, for `jobs` workers.
+        """A case for every instance, whose search knows what the store has; for `jobs` workers.
 
-        What nobody answered is asked again, and the time that it took is not held against it.
+        Questions that were never answered are asked again, and their time does not count.
         """
         answered, knowledge = store.results_of_steps(), Knowledge.of(self.settings, store)
         counts: dict[str, int] = {}
@@ -379,7 +379,7 @@ class Plan:
         return next((attack.unsupported(case.kind) for case in own), None)
 
     def _toolbox(self, *, certifies: bool = True) -> Toolbox:
-        """Where results are not kept, neither are certificates: nobody could check them."""
+        """Certificates are only made where results are kept, so that they can be checked."""
         settings, kind = self.settings, self.settings.search_class()
         if not certifies:
             settings = replace(settings, certificates=False)

@@ -100,7 +100,7 @@ class ProgressBar(BarDisplay):
         self._bar.advance(self._task)
 
     def counted(self, done: int, total: int) -> None:
-        """For work that has no queries: so many inputs are done."""
+        """For work without queries: the number of inputs that are done."""
         self._update(description="radii", completed=done, total=total)
 
     def held(self, is_held: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a store says of its inputs and counterexamples, held against the network on ONNX Runtime."""
+"""What a store says of its inputs and counterexamples, compared with replays on ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from radii.store import Record
 
 
 class EvidenceKind(StrEnum):
-    """What is held against something that the store cannot change."""
+    """What is compared with something that the store cannot change."""
 
     PROOF = "proof"
     """A lower bound, against its certificate."""
@@ -94,7 +94,7 @@ class InstanceReplay:
                     yield RefusedEvidence(where, EvidenceKind.WITNESS, reason)
 
     def _replayed(self, image: Array) -> Array | str:
-        """The outputs for an input, or why there are none."""
+        """The outputs for an input, or why it cannot be run."""
         if image.dtype != self._network.input_dtype:
             return (
                 f"its input is of {image.dtype}, and the network takes {self._network.input_dtype}"
@@ -131,7 +131,7 @@ class InstanceReplay:
         return f"up to {off:.3g} away from those that {self._network.replayed_on} gives"
 
     def _witness_reason(self, instance: Instance, witness: Witness) -> str | None:
-        """Why a stored witness is none; None if it replays, to the bit and as close as it says."""
+        """Why a stored witness does not replay to the bit, and as close as it says."""
         replayed = check_witness(
             self._network, Query(instance, witness.distance).specification, witness.input
         )

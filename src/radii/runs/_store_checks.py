@@ -1,8 +1,8 @@
-"""Proving it again: everything that a store says, held against what it cannot change.
+"""Proving it again: everything that a store says, compared with what it cannot change.
 
 Certificates are checked on the networks' own bytes, inputs and counterexamples run on ONNX Runtime,
 and inputs and labels are compared with the data. What the store keeps of earlier checks is not
-asked: whoever can write numbers into it can write checks of them, too.
+asked: someone who can write numbers into it can write checks of them, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEEPING_SECONDS = 5.0
 """How often checks are written down while others go on."""
 
 Counted = Callable[[int, int], None]
-"""Is told how much is done, and of how much."""
+"""Called with the number of things that are done, and their total."""
 
 
 class StoreVerdict(StrEnum):
@@ -227,7 +227,7 @@ class _Keeper:
             self._write()
 
     def _write(self) -> None:
-        """Write what waits. Another run, or a disk that is read-only, is no reason to stop."""
+        """Write what waits. Where another run writes, or the disk is read-only, checks go on."""
         if self._waiting and not self.refusal:
             try:
                 with Store.create_or_open(self._directory) as store:

@@ -112,7 +112,7 @@ class StoredData:
 
     `given` is where they are now, if they have moved. `compared` counts the instances whose input
     and label were compared so far. `has_unknown_selection`: which inputs were asked for is not
-    stored, so that nobody can tell whether some were left out.
+    stored, so that some may have been left out.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class StoredData:
     # --- questions
 
     def other_question(self, record: Record, instance: Instance | None) -> RefusedEvidence | None:
-        """Why a record is no answer to what was asked for; None if it is."""
+        """Why a record does not answer what was asked for; None if it does."""
         steps = [step for step in self._steps if record.key in self._keys[step.number]]
         reasons = (_other_question(record, instance, step, self._networks) for step in steps)
         reason = next(filter(None, reasons), None if steps else "nobody asked for it")

@@ -104,7 +104,7 @@ LEFT JOIN certificates c ON c.hash = q.certificate
 LEFT JOIN checks k ON k.certificate = q.certificate AND k.instance = q.instance
     AND k.eps = q.proof_eps AND k.arithmetic = q.proof_arithmetic
 """
-"""Each answer with its instance, against which its witness is held, and what shows its proof."""
+"""Each answer with its instance, its witness, and the certificate of its proof."""
 
 
 class Store:
@@ -563,7 +563,7 @@ class Store:
     # --- certificates and their checks
 
     def certificate(self, name: str) -> bytes | None:
-        """The content that is kept under a hash, whatever it is; None where there is none."""
+        """The content that is kept under a hash, which may be damaged; None if it is missing."""
         with explaining_damage(self._place):
             query = "SELECT content FROM certificates WHERE hash = ?"
             row = self._db.execute(query, (name,)).fetchone()
@@ -636,7 +636,7 @@ class Store:
     def answers(self, *, after: int = 0, part: StudyPart | None = None) -> Iterator[StoredResult]:
         """What was reported after the answer of that number; inputs of witnesses are left out.
 
-        Of a part: what counts there. Afterwards the brackets of these instances are held against
+        Of a part: what counts there. Afterwards the brackets of these instances are compared with
         all their answers.
         """
         query = f"{SELECT_ANSWERS} WHERE q.id > ? ORDER BY q.id"

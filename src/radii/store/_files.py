@@ -104,7 +104,7 @@ def written_since(directory: Path) -> float | None:
 def is_taken(lock: IO[str]) -> bool:
     """Take the lock, unless another run has it or has just removed its file.
 
-    Who only looks whether it is taken has it for an instant, so it is tried more than once.
+    A process that only tests the lock has it for an instant, so it is tried more than once.
     """
     for pause in LOCK_PAUSES:
         time.sleep(pause)

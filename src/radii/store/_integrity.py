@@ -2,7 +2,7 @@
 
 A file may be damaged by a disk, an interrupted copy or an editor, and SQLite checks neither the
 types nor the sense of what it holds. A radius that comes of damage must not be reported, so
-everything that a number rests on is held against something else that is stored: an instance
+everything that a number rests on is compared with something else that is stored: an instance
 against its key, which is a digest of it; a witness against its instance's input, norm and domain;
 a bracket against the evidence. What does not agree raises a ValueError that names it.
 """

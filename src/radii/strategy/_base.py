@@ -9,7 +9,7 @@ A question that nobody answered (an ERROR: its worker was killed, its node lost,
 failed) is asked once more; the second such result settles it. A resumed run `recall`s these results
 instead of telling them: what they found counts, and the question is open again.
 
-A run with a budget gives questions little time first and more later. A search is told how much by
+A run with a budget gives questions little time first and more later. It sets how much by
 `allow`: what was cut short with less is then open again, and what it found is kept.
 """
 
@@ -66,7 +66,7 @@ def is_cut_short(
 ) -> bool:
     """Whether the question had less time than `seconds`, and might be answered better with them.
 
-    Who stopped before `spent_share` of the allowed time had a reason of its own: more time would
+    What stopped before `spent_share` of the allowed time had a reason of its own: more time would
     not help.
     """
     allowed, verdict = result.allowed_seconds, result.verdict
@@ -169,13 +169,13 @@ class Search(ABC):
 
     @property
     def results(self) -> list[Result]:
-        """All that was told and recalled, what was cut short or lost included."""
+        """All results, recalled ones and those that were cut short or lost included."""
         again = (result for _, result in (*self.cut_short, *self.lost))
         return [*self.answers.values(), *again, *self.recalled]
 
     @final
     def allow(self, seconds: float) -> None:
-        """From now on questions may take so long; those that had less may be asked again.
+        """Questions may take this long from now on; those that had less may be asked again.
 
         What was found counts as before, so that the bracket stays.
         """
@@ -187,7 +187,7 @@ class Search(ABC):
 
     @final
     def gains_from_time(self) -> bool:
-        """Something that was told might be answered better with more time."""
+        """Some answer might be better with more time."""
         return any(
             is_cut_short(question, result, math.inf) for question, result in self.answers.items()
         )

@@ -24,7 +24,7 @@ Float64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bootstrap:
-    """How instances are drawn: so many times, and what lies between the quantiles is reported."""
+    """How often instances are drawn, and between which quantiles of the draws is reported."""
 
     confidence: float = 0.9
     draws: int = 4000

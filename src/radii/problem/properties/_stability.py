@@ -44,8 +44,8 @@ above L shows all the same, at a distance of about tau / (slope - L).
 
 
 MOST_SIGNED_OUTPUTS = 10
-"""Up to so many outputs a bound on the sum of their changes is decided exactly: a polyhedron for
-each choice of signs, of which there are 1,024."""
+"""The most outputs for which a bound on the sum of their changes is decided exactly: with a
+polyhedron for each of the 1,024 choices of signs."""
 
 
 ATTACKED_SIGNS = 64

@@ -50,7 +50,7 @@ class Toolbox:
     ) -> list[Result]:
         """The results of a task, in the order of its queries; `cancelled` is asked meanwhile.
 
-        `on_progress` is told what a proof has come to, as far as verifiers say so.
+        `on_progress` gets what a proof has reached so far, from verifiers that report it.
         """
         if task.kind is QuestionKind.ATTACK:
             return self._attacked(task, self.attack)
@@ -248,7 +248,7 @@ class Inline(Executor):
     Limits hold only as far as the verifier cooperates.
 
     `cancelled` is asked whether to stop the task that runs, beside `cancel` from another thread;
-    `on_progress` is told what its results are before it has ended.
+    `on_progress` gets the results that it has before its end.
     """
 
     def __init__(

@@ -44,10 +44,10 @@ KEPT_SHARE = 0.25
 memory that is not given back would make the next task a MEMOUT from its start."""
 
 CLOSE_SECONDS = 2.0
-"""At the end, how long what a worker had started may take to end by itself: nobody waits then."""
+"""At the end of a run, how long processes that a worker started may take to end by themselves."""
 
 FAILED_STARTS = 3
-"""Workers in a row that end before they are ready, until there is no use in starting another."""
+"""Workers in a row that end before they are ready, until the run gives up."""
 
 
 class LocalWorkers(Executor):
@@ -184,7 +184,7 @@ def _with_partial_result(partial: Result, missing: Result) -> Result:
         verdict=partial.verdict if is_proven else missing.verdict,
         seconds=missing.seconds,
         cpu_seconds=missing.cpu_seconds,
-        # Where there is a proof, that comes first: nobody shall read that it was killed itself.
+        # Where there is a proof, that comes first: it was not the proof that was killed.
         message=f"{kept}; after that {missing.message}" if is_proven else message,
         ending=missing.ending,
     )
