@@ -62,7 +62,7 @@ class Ball:
     def contains(self, point: npt.ArrayLike) -> bool:
         x = np.asarray(point, dtype=np.float64)
         low, high = self.domain.box(self.shape)
-        if self.features is not None and not self.features.is_valid(x):
+        if self.features is not None and self.features.flaw(x) is not None:
             return False
         return bool(np.all(x >= low) and np.all(x <= high) and self.distance(x) <= self.eps)
 

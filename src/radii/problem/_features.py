@@ -82,14 +82,16 @@ class Features:
         scale = float(self.scale[places[0]])
         return 1 / scale if scale > 0 else np.inf
 
-    def is_valid(self, point: Float64) -> bool:
-        """Integers are whole, and each group has one 1 and else 0."""
+    def flaw(self, point: Float64) -> str | None:
+        """What is not valid about a point; None if integers are whole and groups have one 1."""
         x = np.ravel(point)
-        is_whole = bool(np.all(x[self.is_whole] == np.round(x[self.is_whole])))
-        chosen = (x[list(places)] for places in self.groups.values())
-        return is_whole and all(
-            np.sum(v == 1) == 1 and np.sum(v == 0) == v.size - 1 for v in chosen
-        )
+        for place in np.flatnonzero(self.is_whole & (x != np.round(x))):
+            return f"'{self.names[place]}' is an integer, and holds {x[place]:g}"
+        for name, places in self.groups.items():
+            chosen = x[list(places)]
+            if np.sum(chosen == 1) != 1 or np.sum(chosen == 0) != chosen.size - 1:
+                return f"category '{name}' needs one 1 and else 0, and holds {chosen.tolist()}"
+        return None
 
     def hull(self, center: Float64, eps: float, low: Float64, high: Float64) -> None:
         """Narrow flat sides of a box around `center` to what valid points reach, in place."""

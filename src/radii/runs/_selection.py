@@ -324,18 +324,7 @@ def _check_inputs(features: Features, dataset: Dataset) -> None:
     """A DataError unless every input has whole numbers and categories where they are described."""
     if not features.is_discrete:
         return
-    for row, values in enumerate(dataset.images.reshape(len(dataset), -1).astype(np.float64)):
-        if not features.is_valid(values):
-            reason = _why(features, values)
-            raise DataError(f"{dataset.title}: input {dataset.indices[row]}: {reason}")
-
-
-def _why(features: Features, values: np.ndarray) -> str:
-    for place in np.flatnonzero(features.is_whole).tolist():
-        if values[place] != round(values[place]):
-            return f"'{features.names[place]}' is an integer, and holds {values[place]:g}"
-    for name, places in features.groups.items():
-        chosen = values[list(places)]
-        if sorted(chosen.tolist()) != [0.0] * (len(places) - 1) + [1.0]:
-            return f"category '{name}' needs one 1 and else 0, and holds {chosen.tolist()}"
-    return "it has features of another kind"
+    rows = dataset.images.reshape(len(dataset), -1).astype(np.float64)
+    for index, values in zip(dataset.indices, rows, strict=True):
+        if (flaw := features.flaw(values)) is not None:
+            raise DataError(f"{dataset.title}: input {index}: {flaw}")

@@ -23,7 +23,6 @@ from radii.problem import (
     Features,
     Instance,
     Measurement,
-    Norm,
     Result,
     weigh,
 )
@@ -39,7 +38,6 @@ from radii.store._files import (
     read_only_address,
 )
 from radii.store._integrity import (
-    WitnessReference,
     check_bracket,
     check_moment,
     check_result,
@@ -53,7 +51,6 @@ from radii.store._rows import (
     CertifiedStatement,
     Record,
     StoredResult,
-    array_of,
     certificate_of,
     check_columns,
     content_hash,
@@ -80,8 +77,6 @@ from radii.strategy import Question, QuestionKind
 
 STORE_FILE = "radii.sqlite"
 
-FLOAT64_BYTES = 8
-"""Outputs are stored as float64."""
 MOST_KEYS = 500
 """As many instances are looked up by name at once; for more, all are read."""
 
@@ -537,14 +532,8 @@ class Store:
         check_result(question, result)
         if result.witness is None:
             return key, (step, question, result)
-        anchored = WitnessReference(
-            input=array_of(row, "center_"),
-            norm=Norm(row["norm"]),
-            domain=self._known_domains().get(network),
-            classes=row["outputs_size"] // FLOAT64_BYTES,
-            features=self._features,
-        )
-        check_witness(result.witness, anchored)
+        domain = self._known_domains().get(network)
+        check_witness(result.witness, row, domain, self._features)
         if not has_inputs:
             nothing = np.empty(0, result.witness.input.dtype)
             result = replace(result, witness=replace(result.witness, input=nothing))

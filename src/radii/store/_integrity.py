@@ -13,7 +13,6 @@ import datetime
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from sqlite3 import Row
 from types import SimpleNamespace
@@ -30,19 +29,10 @@ from radii.strategy import Question
 DISTANCE_ROUNDING = 2.0**-23
 """By which part of the largest input value a distance may be off: rounding to float32 moves a value
 by less, and another machine sums in another order."""
+FLOAT64_BYTES = 8
+"""Outputs are stored as float64."""
 MOST_SECONDS = 1e10
 """Three hundred years: no query takes as long."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WitnessReference:
-    """What a witness is measured against: the input, norm and domain of its instance."""
-
-    input: Array
-    norm: Norm
-    domain: Domain | None
-    classes: int
-    features: Features | None = None
 
 
 def selection_of(keys: Sequence[str]) -> str:
@@ -139,28 +129,37 @@ def check_result(question: Question, result: Result) -> None:
         raise ValueError(f"{place} has a proof with a margin of {proof.margin!r}")
 
 
-def check_witness(witness: Witness, around: WitnessReference) -> None:
-    """A ValueError unless the witness lies in its domain, as far away as it says."""
-    if not _is_amount(witness.distance) or witness.input.shape != around.input.shape:
+def check_witness(
+    witness: Witness, row: Row, domain: Domain | None, features: Features | None
+) -> None:
+    """A ValueError unless the witness lies in its domain, as far away as it says.
+
+    `row` is of the answer, with the input, norm and size of outputs of its instance.
+    """
+    center, norm = array_of(row, "center_"), Norm(row["norm"])
+    if not _is_amount(witness.distance) or witness.input.shape != center.shape:
         raise ValueError(
             f"a witness at distance {witness.distance!r} has shape {witness.input.shape}"
         )
     exact = np.asarray(witness.input, np.float64)
-    difference = exact - np.asarray(around.input, np.float64)
-    scale = max(around.norm.length(difference), float(np.abs(exact).max(initial=0.0)))
-    if around.features is not None:
-        difference = around.features.units(difference.ravel())
-        scale /= float(np.min(around.features.scale, where=around.features.scale > 0, initial=1.0))
-    measured = around.norm.length(difference)
+    difference = exact - np.asarray(center, np.float64)
+    scale = max(norm.length(difference), float(np.abs(exact).max(initial=0.0)))
+    if features is not None:
+        difference = features.units(difference.ravel())
+        scale /= float(np.min(features.scale, where=features.scale > 0, initial=1.0))
+    measured = norm.length(difference)
     if not abs(measured - witness.distance) <= DISTANCE_ROUNDING * scale:  # also catches NaN
         raise ValueError(
             f"a witness that is said to be at distance {witness.distance:g} is at {measured:g}"
         )
-    if around.domain is not None:
-        low, high = around.domain.box(exact.shape)
+    if domain is not None:
+        low, high = domain.box(exact.shape)
         if not (np.all(exact >= low) and np.all(exact <= high)):
             raise ValueError(f"the witness at distance {measured:g} is outside of the domain")
-    if witness.outputs.size != around.classes or not np.isfinite(witness.outputs).all():
+    if (
+        FLOAT64_BYTES * witness.outputs.size != row["outputs_size"]
+        or not np.isfinite(witness.outputs).all()
+    ):
         raise ValueError(f"the witness at distance {measured:g} has {witness.outputs.size} outputs")
     if witness.predicted != int(np.argmax(witness.outputs)):
         raise ValueError(f"the witness at distance {measured:g} has another class than it says")
