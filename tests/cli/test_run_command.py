@@ -88,7 +88,7 @@ def test_a_store_that_counts_an_input_twice_says_so(
     data["labels"][:2] = 1 - data["labels"][:2]
     np.savez(tmp_path / "many.npz", **data)
     with monkeypatch.context() as patched:  # as radii once did
-        patched.setattr("radii.runs._growth.changed_inputs", lambda plan, store: {})
+        patched.setattr("radii.runs._joining.JoinedFacts.changed_inputs", lambda *_: {})
         assert main(["run", *quick, "--quiet"]) == 0
     capsys.readouterr()
     assert main(["show", str(tmp_path / "out")]) == 0

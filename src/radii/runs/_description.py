@@ -399,9 +399,9 @@ class Settings:
             cuts=strategy.Cuts.EQUAL if self.cuts is None and has_cuts else self.cuts,
             arithmetic=self._proven_arithmetic() if kind.needs_verifier else None,
         )
-        chosen.make_search()
         chosen.make_verifier()
         chosen.make_attack()
+        chosen.make_search()
         return chosen
 
     def search_class(self) -> type[strategy.Search]:
