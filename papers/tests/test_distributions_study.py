@@ -20,6 +20,7 @@ import pytest
 from conftest import SHARED_DATA, dense_model, needs_shared_data, work_in_this_process
 from radii.cli import main
 from radii.errors import DataError
+from radii_papers import _running
 from radii_papers._claims import read_claims
 from radii_papers._steps import StudyScale, StudySettings
 from radii_papers._tables import Beside
@@ -41,6 +42,8 @@ from radii_papers.distributions._study import DISTRIBUTIONS
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "distributions.md"
 
 IMAGES = 8
+
+FITTED = ("mnist_nn", "mnist_nn_fgsm", "cifar_7_1024_fgsm", "gtsrb_6_256_pgd")
 
 
 class Silent:
@@ -134,12 +137,15 @@ def write_network(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(excerpt: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole study of the excerpt, with few simulated samples."""
+    """The whole study of the excerpt: families are fitted to a network of each table, and tested by
+    few simulated samples."""
     out = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
         work_in_this_process(patch)
         patch.setenv("RADII_DATA", str(out / "nothing"))  # the same everywhere
         patch.setitem(_families.SIMULATIONS, StudyScale.SMALL, (19, 19))
+        patch.setattr(_families, "ALL_NETWORKS", [n for n in ALL_NETWORKS if n.name in FITTED])
+        patch.setattr(_running, "FIGURE_SUFFIXES", (".png",))
         command = ["study", "distributions", "--data", str(excerpt), "--out", str(out)]
         assert main([*command, "--page", str(out / "page.md")]) == 0
     return out

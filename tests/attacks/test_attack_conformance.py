@@ -44,6 +44,7 @@ class TestApgd(AttackConformance):
         return Apgd()
 
 
+@pytest.mark.sampled(3)
 class TestAutoAttack(AttackConformance):
     """With few evaluations of Square, which takes most of the time."""
 
@@ -61,6 +62,7 @@ class TestPgd(AttackConformance):
         return Pgd()
 
 
+@pytest.mark.sampled(3)
 class TestFgsm(AttackConformance):
     def make(self) -> Attack:
         return Fgsm()
@@ -74,6 +76,7 @@ class TestRandomSearch(AttackConformance):
         return RandomSearch(evaluations=2000)
 
 
+@pytest.mark.sampled(3)
 class TestFoolboxLinfPgd(AttackConformance):
     reach = 4.0  # it raises the loss, which may lead past the nearest class
 
@@ -81,6 +84,7 @@ class TestFoolboxLinfPgd(AttackConformance):
         return FoolboxAttack("LinfPGD", steps=20)
 
 
+@pytest.mark.sampled(3)
 class TestFoolboxL2FastMinimumNorm(AttackConformance):
     def make(self) -> Attack:
         return FoolboxAttack("L2FMNAttack", steps=100)

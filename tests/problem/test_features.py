@@ -178,6 +178,7 @@ def is_broken_somewhere(linear: LinearClassifier, instance: Instance, eps: float
     return False
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", ["native", "milp"])
 def test_proofs_and_witnesses_know_whole_numbers_and_categories(seed: int, name: str) -> None:

@@ -16,6 +16,8 @@ from tiny import Tiny, certificate, proven
 from radii_check import CertificateError, check, read_certificate
 
 RELAXED = settings(deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings().max_examples
+"""40 in `make test`, ten times as many in `make test-all`."""
 SEEDS = range(6)
 MODELS = {seed: proven(seed) for seed in SEEDS}
 
@@ -96,7 +98,7 @@ def mutated_arrays(draw: st.DrawFn) -> tuple[Tiny, bytes]:
         return tiny, b""
 
 
-@settings(RELAXED, max_examples=400)
+@settings(RELAXED, max_examples=5 * EXAMPLES)
 @given(mutated=mutated_arrays())
 def test_changed_numbers(mutated: tuple[Tiny, bytes]) -> None:
     judged(*mutated)
@@ -127,13 +129,13 @@ def mutated_bytes(draw: st.DrawFn) -> tuple[Tiny, bytes]:
     return tiny, bytes(content[:end])
 
 
-@settings(RELAXED, max_examples=300)
+@settings(RELAXED, max_examples=4 * EXAMPLES)
 @given(mutated=mutated_bytes())
 def test_changed_bits(mutated: tuple[Tiny, bytes]) -> None:
     judged(*mutated)
 
 
-@settings(RELAXED, max_examples=200)
+@settings(RELAXED, max_examples=3 * EXAMPLES)
 @given(data=st.data())
 def test_changed_headers(data: st.DataObject) -> None:
     """Any JSON at any place of the header."""

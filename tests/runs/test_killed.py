@@ -97,9 +97,8 @@ def test_a_worker_that_is_killed_is_no_permanent_error(
     assert len(run(plan, tmp_path)) == len(resumed), "a third run asks nothing"
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(QuestionKind.ATTACK, marks=pytest.mark.slow), QuestionKind.RADIUS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [QuestionKind.ATTACK, QuestionKind.RADIUS])
 def test_a_worker_that_is_killed_once_changes_no_bracket(
     plan: Plan, doomed: type[Doomed], tmp_path: Path, kind: QuestionKind
 ) -> None:

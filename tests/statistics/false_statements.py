@@ -8,7 +8,7 @@ that is, as in docs/gate.md.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,9 +103,9 @@ def skewed_radii(rng: Random, inputs: int) -> Values:
     return np.where(rng.random(inputs) < 0.33, 0.04, np.round(radii, 3))
 
 
-def quantile_of_skewed(share: float) -> float:
+def quantiles_of_skewed(shares: Sequence[float]) -> dict[float, float]:
     many = np.sort(skewed_radii(np.random.default_rng(0), 2_000_000))
-    return float(many[int(np.ceil(share * len(many))) - 1])
+    return {share: float(many[int(np.ceil(share * len(many))) - 1]) for share in shares}
 
 
 MEAN_OF_SKEWED = 0.67 * np.exp(-3 + 1.2**2 / 2) + 0.33 * 0.04
@@ -248,7 +248,7 @@ def recall_of_one(rng: Random) -> bool:
 
 # --- radii
 
-QUANTILES = {share: quantile_of_skewed(share) for share in (0.05, 0.2, 0.5)}
+QUANTILES = quantiles_of_skewed((0.05, 0.2, 0.5))
 
 
 for _share in QUANTILES:

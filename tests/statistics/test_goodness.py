@@ -31,20 +31,20 @@ def rejections(
 
 def test_level_on_a_fine_grid() -> None:
     """The plain check takes fitted parameters as known, and hardly ever rejects."""
-    plain, monte_carlo = rejections(100, 0.002, 60)
+    plain, monte_carlo = rejections(100, 0.002, 30)
     assert plain <= 0.04
     assert monte_carlo <= 0.12
 
 
 def test_level_under_many_ties() -> None:
     """On a coarse grid with many inputs the plain check nearly always rejects what is true."""
-    plain, monte_carlo = rejections(400, 0.01, 60)
+    plain, monte_carlo = rejections(400, 0.01, 30)
     assert plain > 0.9
     assert monte_carlo <= 0.12
 
 
 def test_level_with_wide_brackets() -> None:
-    _, monte_carlo = rejections(100, 0.01, 40, is_wide=True)
+    _, monte_carlo = rejections(100, 0.01, 25, is_wide=True)
     assert monte_carlo <= 0.15
 
 

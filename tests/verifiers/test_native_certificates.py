@@ -213,6 +213,8 @@ def test_wrong_verifiers_are_found_out(
             continue
         claimed += 1
         assert not is_accepted(certificate, network)
+        if claimed == 5:
+            break
     assert claimed >= 3
 
 

@@ -60,29 +60,50 @@ def test_the_diff_in_contributing_is_all_that_a_statistic_takes(
     place: Path, tmp_path: Path
 ) -> None:
     """Applied to a copy of the package; by hand the quartiles are 0.03 and 0.08, 0.15 and 0.25."""
-    environment = {**os.environ, "PYTHONPATH": str(with_diff(tmp_path)), "COLUMNS": "200"}
-
-    def radii_says(*words: object, code: int = 0) -> str:
-        command = [sys.executable, "-m", "radii", *map(str, words)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        return done.stdout
-
+    page, figure = tmp_path / "report.html", tmp_path / "spread.svg"
     name, known = "interquartile_range", [pytest.approx(0.05), pytest.approx(0.10)]
-    networks = json.loads(radii_says("show", place, "--json"))["networks"]
-    assert [one["summary"][name] for one in networks] == known
-    assert "spread" in radii_says("show", place)
-    rows = csv.DictReader(io.StringIO(radii_says("export", place, "--format", "statistics")))
-    assert [float(row[name]) for row in rows] == known
-    gate = ("gate", place, "--require")
-    assert "spread is 0.05 " in radii_says(*gate, f"{name} <= 0.2")
-    radii_says(*gate, f"{name} <= 0.07", code=1)
-    page = tmp_path / "report.html"
-    radii_says("report", place, "-o", page)
+    commands = [
+        ["show", place, "--json"],
+        ["show", place],
+        ["export", place, "--format", "statistics"],
+        ["gate", place, "--require", f"{name} <= 0.2"],
+        ["gate", place, "--require", f"{name} <= 0.07"],
+        ["report", place, "-o", page],
+        ["plot", place, "--kind", name, "-o", figure],
+    ]
+    json_text, table, csv_text, met, *_ = said_by(
+        with_diff(tmp_path), commands, [0] * 4 + [1, 0, 0]
+    )
+    assert [one["summary"][name] for one in json.loads(json_text)["networks"]] == known
+    assert "spread" in table
+    assert [float(row[name]) for row in csv.DictReader(io.StringIO(csv_text))] == known
+    assert "spread is 0.05 " in met
     assert f'"name":"{name}","title":"spread"' in page.read_text("utf-8")
     assert len(re.findall(rf'"{name}":0\.\d+', page.read_text("utf-8"))) == 2
-    radii_says("plot", place, "--kind", name, "-o", tmp_path / "spread.svg")
-    assert (tmp_path / "spread.txt").read_text("utf-8").startswith("Spread: distance between")
+    assert figure.with_suffix(".txt").read_text("utf-8").startswith("Spread: distance between")
+
+
+EACH = """
+import contextlib, io, json, sys
+from radii.cli import main
+said = []
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        said.append((main(words), out.getvalue()))
+print(json.dumps(said))
+"""
+
+
+def said_by(package: Path, commands: list[list[object]], codes: list[int]) -> list[str]:
+    """What each command prints, in one process that has this package."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "COLUMNS": "200"}
+    words = json.dumps([[str(word) for word in command] for command in commands])
+    command = [sys.executable, "-c", EACH, words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [code for code, _ in said] == codes, done.stderr
+    return [text for _, text in said]
 
 
 def with_diff(folder: Path) -> Path:
