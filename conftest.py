@@ -9,6 +9,7 @@ import os
 import random
 import sqlite3
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -179,6 +180,14 @@ def work_in_this_process(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("radii.runs.Plan.default_jobs", lambda _: 0)
     run = Plan.run
     patch.setattr(Plan, "run", lambda plan, store, **more: run(plan, store, **{**more, "jobs": 0}))
+
+
+@contextmanager
+def in_this_process() -> Iterator[None]:
+    """For fixtures that several tests share: `without_workers` begins later."""
+    with pytest.MonkeyPatch.context() as patch:
+        work_in_this_process(patch)
+        yield
 
 
 @pytest.fixture

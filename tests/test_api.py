@@ -89,7 +89,7 @@ def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
         "import radii\n"
         "print('once')\n"
         "found = radii.robustness_distribution(\n"
-        "    'linear.onnx', 'points.npz', domain=(0, 1), grid='0.05:0.4:0.05', jobs=2)\n"
+        "    'linear.onnx', 'points.npz', domain=(0, 1), grid='0.05:0.4:0.05', jobs=1)\n"
         "print(found.lower.tolist())\n"
     )
     done = subprocess.run(

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from conftest import SHARED_DATA, needs_shared_data, write_linear, write_points
+from conftest import SHARED_DATA, in_this_process, needs_shared_data, write_linear, write_points
 from radii import demo
 from radii.cli import main
 from radii.store import Store
@@ -73,7 +73,8 @@ def flags(folder: Path, out: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def audited(folder: Path) -> Path:
-    assert main(flags(folder, folder / "audit")) == 0
+    with in_this_process():
+        assert main(flags(folder, folder / "audit")) == 0
     return folder / "audit"
 
 

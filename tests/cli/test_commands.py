@@ -13,7 +13,7 @@ import onnx
 import pandas as pd
 import pytest
 
-from conftest import make_older, write_linear, write_points
+from conftest import in_this_process, make_older, write_linear, write_points
 from radii.cli import main
 from radii.cli._output import writing
 from radii.errors import InputError, StoreError
@@ -45,7 +45,8 @@ def results(finished: Path, tmp_path: Path) -> Path:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("finished")
     flags = linear_flags(write_linear(place), write_points(place))
-    assert main(["run", *flags, "--out", str(place / "out")]) == 0
+    with in_this_process():
+        assert main(["run", *flags, "--out", str(place / "out")]) == 0
     return place / "out"
 
 

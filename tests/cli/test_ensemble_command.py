@@ -14,6 +14,8 @@ from conftest import dense_model
 from radii.cli import main
 from radii.store import ENSEMBLE_FILE
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
@@ -27,7 +29,7 @@ def flags(tmp_path: Path) -> list[str]:
     return [
         *("--networks", *networks),
         *("--data", str(tmp_path / "points.npz")),
-        *("--domain=-4:4", "--jobs", "1"),
+        "--domain=-4:4",
     ]
 
 
@@ -62,7 +64,7 @@ def test_networks_may_be_repeated(flags: list[str], capsys: pytest.CaptureFixtur
 def test_verify_attack_and_curve(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = ["--out", str(tmp_path / "kept")]
+    kept = ["--out", str(tmp_path / "kept"), "--jobs", "1"]
     assert (
         main(["ensemble", "verify", *flags, *kept, "--eps", "2", "--alpha", "0.5", "--json"]) == 1
     )

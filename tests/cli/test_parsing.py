@@ -105,6 +105,7 @@ def test_attack_takes_the_flags_of_a_run_without_listing_those_of_proofs(
     assert f"\n  --{flag} " not in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("without_workers")
 def test_attack_says_which_flags_change_nothing(
     linear_file: Path, points_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

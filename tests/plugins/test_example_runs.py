@@ -81,7 +81,7 @@ def test_all_of_them_by_name_in_worker_processes(
     linear: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    words = flags(linear, out, *NAMES, "--jobs", "2", "--quiet")
+    words = flags(linear, out, *NAMES, "--jobs", "1", "--quiet")
     command = [sys.executable, "-m", "radii", *words]
     done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import in_this_process
 from radii.cli import main
 from radii.problem import Norm
 from radii.statistics import Distribution, over_targets, read_results
@@ -36,7 +37,8 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.fixture(scope="module")
 def results(described: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("results") / "become"
-    assert main(["run", *described, "--grid", GRID, "--jobs", "1", "--out", str(out)]) == 0
+    with in_this_process():
+        assert main(["run", *described, "--grid", GRID, "--out", str(out)]) == 0
     return out
 
 

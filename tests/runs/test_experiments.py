@@ -26,7 +26,7 @@ from radii.testing._simulated import Lying
 from radii.verifiers import BranchAndBound, Marabou, Milp, Portfolio
 
 
-def experiment(network: Path, data: Path, **options: Any) -> Experiment:
+def experiment(network: Path, data: Path | str, **options: Any) -> Experiment:
     chosen = {"grid": "0.01:0.5:0.02", "domain": "0:1", **options}
     return Experiment.from_options({"networks": [str(network)], "data": str(data), **chosen})
 
@@ -75,7 +75,7 @@ def test_one_to_one_is_one_instance_a_target(
 def test_running_again_asks_nothing_again(
     relu_file: Path, relu_points_file: Path, tmp_path: Path
 ) -> None:
-    described, out = experiment(relu_file, relu_points_file), tmp_path / "out"
+    described, out = experiment(relu_file, f"{relu_points_file}[0:4]"), tmp_path / "out"
     first = measured(described, out)
     assert measured(described, out) == first
 

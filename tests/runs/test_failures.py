@@ -180,6 +180,7 @@ def command(script: str, call: str) -> list[str]:
     return [
         *("run", "--network", "linear.onnx", "--data", "points.npz", "--domain", "0:1"),
         *("--verifier", "vnncomp", "--tool", f"{call} {{onnx}} {{vnnlib}} {{out}}"),
+        *("--attack", "fgsm"),
         *("--grid", "0.01:0.2:0.05", "--out", "out"),
     ]
 

@@ -17,7 +17,7 @@ def check(asked: FalseStatement, samples: int) -> None:
 def test_few_samples(group: str) -> None:
     for asked in STATEMENTS:
         if asked.group == group:
-            check(asked, 30 if group in ("compare", "sequence") else 60)
+            check(asked, 20 if group in ("compare", "sequence") else 40)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import in_this_process
 from radii.cli import main
 from radii.training._checkpoints import claimed
 
@@ -24,7 +25,8 @@ BASE = [
 def hopeless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two rounds, after which the network still classifies no test image correctly."""
     out = tmp_path_factory.mktemp("hopeless") / "cycle"
-    assert main([*BASE, "--out", str(out)]) == 1
+    with in_this_process():
+        assert main([*BASE, "--out", str(out)]) == 1
     return out
 
 

@@ -39,13 +39,19 @@ def arrays(payload: Payload, part: str) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.fixture
-def experiment(tmp_path: Path) -> Path:
-    return write_experiment(tmp_path / "run", {"standard": STANDARD, HOSTILE: ROBUST})
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """No test changes it."""
+    folder = tmp_path_factory.mktemp("experiment") / "run"
+    return write_experiment(folder, {"standard": STANDARD, HOSTILE: ROBUST})
 
 
-def test_brackets_come_back(experiment: Path) -> None:
-    payload = make_payload([experiment])
+@pytest.fixture(scope="module")
+def payload(experiment: Path) -> Payload:
+    return make_payload([experiment])
+
+
+def test_brackets_come_back(experiment: Path, payload: Payload) -> None:
     rows = arrays(payload, "columns")
     stored = Distribution.from_store(experiment)
     for name in ("lower", "upper", "label", "predicted", "correct", "target", "witness_class"):
@@ -55,13 +61,12 @@ def test_brackets_come_back(experiment: Path) -> None:
     assert np.array_equal(rows["counted_lower"], stored.lower)
 
 
-def test_facts_are_strict_json(experiment: Path) -> None:
-    facts = make_payload([experiment]).facts
+def test_facts_are_strict_json(payload: Payload) -> None:
+    facts = payload.facts
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
 
 
-def test_histories_tell_every_question(experiment: Path) -> None:
-    payload = make_payload([experiment])
+def test_histories_tell_every_question(payload: Payload) -> None:
     rows, facts = arrays(payload, "columns"), payload.facts
     steps = slice(rows["history_start"][3], rows["history_start"][4])
     told = [facts["verdicts"][code] for code in rows["history_verdict"][steps]]
@@ -80,8 +85,7 @@ def test_histories_tell_every_question(experiment: Path) -> None:
     assert rows["history_start"][-1] == len(rows["history_eps"])
 
 
-def test_pictures_come_back_to_a_byte(experiment: Path) -> None:
-    payload = make_payload([experiment])
+def test_pictures_come_back_to_a_byte(payload: Payload) -> None:
     rows, pixels = arrays(payload, "columns"), arrays(payload, "pictures")["pixels"]
     assert payload.facts["shapes"] == [[8, 8, 1]]
     assert rows["input"].tolist() == [*range(6), *range(6)], "each input is kept once"
@@ -112,22 +116,22 @@ def test_colours(tmp_path: Path) -> None:
     assert make_payload([place]).facts["shapes"] == [[8, 8, 3]]
 
 
-def test_limited_pictures_are_said_to_be_so(experiment: Path) -> None:
+def test_limited_pictures_are_said_to_be_so(experiment: Path, payload: Payload) -> None:
     limited = make_payload([experiment], picture_bytes=100)
     rows = arrays(limited, "columns")
     assert (rows["input_at"] >= 0).tolist() == [False, False, True, False, False, False]
     assert any("Of 6 inputs, the 1 with the smallest radii" in n for n in limited.facts["notes"])
-    assert not make_payload([experiment]).facts["notes"]
+    assert not payload.facts["notes"]
 
 
-def test_disagreements_are_told(experiment: Path) -> None:
-    (told,) = make_payload([experiment]).facts["disagreements"]
+def test_disagreements_are_told(payload: Payload) -> None:
+    (told,) = payload.facts["disagreements"]
     assert (told["row"], told["network"], told["input"]) == (11, HOSTILE, 5)
     assert "liar 0 claims a proof at eps 0.13" in told["text"]
 
 
-def test_summary_is_computed(experiment: Path) -> None:
-    told = " ".join(make_payload([experiment]).facts["summary"])
+def test_summary_is_computed(payload: Payload) -> None:
+    told = " ".join(payload.facts["summary"])
     assert "2 networks, 6 inputs each, from digits:test[0:9]." in told
     assert "is 0.034 away: input 5 of class 2 breaks standard and becomes 0." in told
     assert "1 instance of 12 is misclassified" in told
@@ -158,8 +162,8 @@ def test_experiments_of_two_arithmetics_are_noted(tmp_path: Path) -> None:
     assert not any("arithmetic" in told for told in make_payload(places[:1]).facts["notes"])
 
 
-def test_quality_and_pairs_are_those_of_distributions(experiment: Path) -> None:
-    facts = make_payload([experiment]).facts
+def test_quality_and_pairs_are_those_of_distributions(payload: Payload) -> None:
+    facts = payload.facts
     (pair,) = facts["pairs"]
     assert pair["here"].endswith("at least as robust as standard at every eps.")
     assert facts["networks"][0]["statistics"]["missing"] == 1
@@ -256,8 +260,8 @@ def test_bad_input(
     assert error.count("\n") == 1
 
 
-def test_results_without_an_answer_are_noted(experiment: Path, tmp_path: Path) -> None:
-    assert not any("no answer" in note for note in make_payload([experiment]).facts["notes"])
+def test_results_without_an_answer_are_noted(payload: Payload, tmp_path: Path) -> None:
+    assert not any("no answer" in note for note in payload.facts["notes"])
     table = tmp_path / "published.csv"
     Distribution.from_arrays(
         [0.0, 0.0, 0.2, 0.3],
@@ -284,8 +288,8 @@ def test_named_features_are_no_pixels(tmp_path: Path) -> None:
     assert np.array_equal(values, square)
 
 
-def test_tests_between_networks_are_those_of_scipy(experiment: Path) -> None:
-    (told,) = make_payload([experiment]).facts["tests"]
+def test_tests_between_networks_are_those_of_scipy(payload: Payload) -> None:
+    (told,) = payload.facts["tests"]
     right = [pair for pair in zip(STANDARD, ROBUST, strict=True) if pair[0].upper != 0]
     lower = [[known.lower for known in side] for side in zip(*right, strict=True)]
     expected = ks_2samp(*lower, method="exact")
@@ -308,8 +312,8 @@ def test_classes_are_compared_as_scipy_does(tmp_path: Path) -> None:
     assert told["sides"] == "", "there is no training to speak of"
 
 
-def test_fits_are_those_of_distributions(experiment: Path) -> None:
-    facts = make_payload([experiment]).facts
+def test_fits_are_those_of_distributions(experiment: Path, payload: Payload) -> None:
+    facts = payload.facts
     part = Distribution.from_store(experiment).by_network()["standard"]
     told = [one for one in facts["fits"] if one["network"] == "standard"]
     known = fit_all(part)
