@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from radii.statistics import Distribution
 from radii.views import (
     COLUMN_WIDTH,
     TEXT_WIDTH,
-    ConstraintCurve,
+    ShareCurve,
     constraint_curves,
     draw_constraints,
     save_figure,
@@ -42,18 +43,18 @@ def two_properties() -> Distribution:
     )
 
 
-def at(curves: list[ConstraintCurve], name: str, spec: str, eps: float) -> float:
-    (curve,) = [c for c in curves if (c.name, c.property) == (name, spec)]
-    return float(curve.share[np.searchsorted(curve.edges, eps, side="right") - 1])
+def at(curves: dict[str, list[ShareCurve]], name: str, spec: str, eps: float) -> float:
+    (curve,) = [c for c in curves[spec] if c.name == name]
+    assert np.array_equal(curve.least, curve.most)
+    return float(curve.least[np.searchsorted(curve.edges, eps, side="right") - 1])
 
 
 def test_curves_are_the_two_sides() -> None:
     security, satisfaction = (
         constraint_curves(two_properties(), metric) for metric in ("security", "satisfaction")
     )
-    assert {(c.name, c.property) for c in security} == {
-        (name, spec) for name in ("a", "b") for spec in ("sr:delta=1.0", "lr:L=2.0")
-    }
+    assert set(security) == {"sr:delta=1.0", "lr:L=2.0"}
+    assert all([c.name for c in curves] == ["a", "b"] for curves in security.values())
     for name, eps, proven, not_refuted in (
         ("a", 0.05, 1.0, 1.0),
         ("a", 0.15, 0.5, 1.0),
@@ -66,10 +67,11 @@ def test_curves_are_the_two_sides() -> None:
 
 
 def test_bands_are_as_wide_as_the_sample_is_small() -> None:
-    for curve in constraint_curves(two_properties(), confidence=0.95):
+    curves = constraint_curves(two_properties(), confidence=0.95).values()
+    for curve in itertools.chain.from_iterable(curves):
         assert curve.low is not None
         assert curve.high is not None
-        assert np.all((curve.low <= curve.share) & (curve.share <= curve.high))
+        assert np.all((curve.low <= curve.least) & (curve.least <= curve.high))
 
 
 @pytest.mark.parametrize("width", [COLUMN_WIDTH, TEXT_WIDTH])

@@ -72,8 +72,8 @@ def test_confidence_widens_both_sides() -> None:
     (curve,) = ecdf_curves(three_networks().only(network="a"), confidence=0.95)
     half = math.sqrt(math.log(2 / 0.05) / (2 * 4))
     assert curve.low is not None and curve.high is not None
-    np.testing.assert_allclose(curve.low, np.maximum(curve.refuted - half, 0))
-    np.testing.assert_allclose(curve.high, np.minimum(curve.not_proven + half, 1))
+    np.testing.assert_allclose(curve.low, np.maximum(curve.least - half, 0))
+    np.testing.assert_allclose(curve.high, np.minimum(curve.most + half, 1))
 
 
 def test_turnbull_line_passes_through_its_corners() -> None:

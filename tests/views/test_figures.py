@@ -64,22 +64,22 @@ def test_robust_accuracy_by_hand(distribution: Distribution) -> None:
     assert (first.name, second.name) == ("a", "b")
     expected = {0.05: (0.75, 0.75), 0.15: (0.5, 0.75), 0.25: (0.5, 0.5), 0.35: (0.25, 0.5)}
     for eps, (proven, not_refuted) in expected.items():
-        assert at(first.edges, first.proven, eps) == proven
-        assert at(first.edges, first.not_refuted, eps) == not_refuted
-    assert at(first.edges, first.proven, 0.51) == 0
-    assert at(first.edges, first.not_refuted, 0.51) == 0.25
-    assert at(second.edges, second.proven, 0.1) == 1
-    assert at(second.edges, second.not_refuted, 0.3) == 0
+        assert at(first.edges, first.least, eps) == proven
+        assert at(first.edges, first.most, eps) == not_refuted
+    assert at(first.edges, first.least, 0.51) == 0
+    assert at(first.edges, first.most, 0.51) == 0.25
+    assert at(second.edges, second.least, 0.1) == 1
+    assert at(second.edges, second.most, 0.3) == 0
 
 
 def test_the_ecdf_is_its_complement(distribution: Distribution) -> None:
     pairs = zip(ecdf_curves(distribution), robust_accuracy_curves(distribution), strict=True)
     for ecdf, accuracy in pairs:
         assert np.array_equal(ecdf.edges, accuracy.edges)
-        np.testing.assert_allclose(ecdf.refuted, 1 - accuracy.not_refuted)
-        np.testing.assert_allclose(ecdf.not_proven, 1 - accuracy.proven)
-        assert np.all(np.diff(ecdf.refuted) >= 0)
-        assert np.all(ecdf.refuted <= ecdf.not_proven)
+        np.testing.assert_allclose(ecdf.least, 1 - accuracy.most)
+        np.testing.assert_allclose(ecdf.most, 1 - accuracy.least)
+        assert np.all(np.diff(ecdf.least) >= 0)
+        assert np.all(ecdf.least <= ecdf.most)
 
 
 def test_quantiles_of_a_box_are_intervals(distribution: Distribution) -> None:

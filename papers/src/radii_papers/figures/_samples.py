@@ -49,7 +49,7 @@ def draw_ecdf_panels(
     for axes, part in zip(panels, parts.values(), strict=True):
         curves = ecdf_curves(part, by=by)
         for place, curve in enumerate(curves):
-            draw_band(axes, place, curve.name, curve.edges, curve.refuted, curve.not_proven)
+            draw_band(axes, place, curve.name, curve.edges, curve.least, curve.most)
         axes.set_xlim(0, curves[0].edges[-1])
         axes.set_ylim(0, 1.02)
         axes.legend(loc="lower right", fontsize=SMALL_SIZE, framealpha=0.7, edgecolor="none")
@@ -77,7 +77,7 @@ def draw_samples(
         end = 0.0
         for place, (part, name) in enumerate(zip(both, names, strict=True)):
             (curve,) = ecdf_curves(part.correctly_classified().labelled(network=name))
-            draw_band(panel, place, name, curve.edges, curve.refuted, curve.not_proven)
+            draw_band(panel, place, name, curve.edges, curve.least, curve.most)
             end = max(end, float(curve.edges[-1]))
         try:
             fitted = fit(both[0], family)

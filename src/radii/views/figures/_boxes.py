@@ -18,10 +18,11 @@ from radii.views.figures._style import (
     TEXT_WIDTH,
     colour_of,
     groups_of,
-    left_out_text,
     mark_eps,
+    name_rows,
     new_figure,
     show_legend,
+    with_left_out,
 )
 
 if TYPE_CHECKING:
@@ -112,9 +113,8 @@ def draw_boxes(
     """
     summaries = box_summaries(distribution, by=by, sort=sort, side=side)
     what = "radius $\\varepsilon$" if side == "both" else "distance of the closest witness"
-    label = f"{what}; whiskers at 5 and 95 %"
-    left_out = left_out_text(distribution.unsolved)
-    return draw_summaries(summaries, f"{label}\n{left_out}" if left_out else label, eps, width)
+    label = with_left_out(f"{what}; whiskers at 5 and 95 %", distribution.unsolved)
+    return draw_summaries(summaries, label, eps, width)
 
 
 def draw_summaries(
@@ -137,7 +137,11 @@ def draw_summaries(
         places.append(places[-1] + (0.8 if is_same else 1.1) if places else 0.0)
         colour = colour_of(minors.index(summary.keys[1:]) if is_nested else place)
         _draw_box(axes, places[-1], summary, edge, colour)
-    _name_rows(axes, summaries, places, is_nested)
+    rows: dict[str, list[float]] = {}
+    for at, summary in zip(places, summaries, strict=True):
+        rows.setdefault(str(summary.keys[0]) if is_nested else summary.name, []).append(at)
+    middles = [sum(group) / len(group) for group in rows.values()]
+    name_rows(axes, middles, [shortened(name, 28) for name in rows], 0.6)
     if is_nested:
         for place, minor in enumerate(minors):
             named = ", ".join(str(value) for value in minor if value is not None) or "other"
@@ -145,24 +149,9 @@ def draw_summaries(
         show_legend(figure, axes)
     axes.set_ylim((places[-1] if places else 0) + 0.6, -0.6)
     axes.set_xlim(0, edge)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
     figure.supxlabel(label, fontsize=LABEL_SIZE)
     mark_eps(axes, eps)
     return figure
-
-
-def _name_rows(
-    axes: Axes, summaries: Sequence[BoxSummary], places: Sequence[float], is_nested: bool
-) -> None:
-    if not is_nested:
-        axes.set_yticks(places, [shortened(s.name, 28) for s in summaries])
-        return
-    rows: dict[Any, list[float]] = {}
-    for summary, place in zip(summaries, places, strict=True):
-        rows.setdefault(summary.keys[0], []).append(place)
-    middles = [sum(group) / len(group) for group in rows.values()]
-    axes.set_yticks(middles, [shortened(str(key), 28) for key in rows])
 
 
 def _draw_box(axes: Axes, place: float, summary: BoxSummary, edge: float, colour: str) -> None:

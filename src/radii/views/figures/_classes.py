@@ -22,6 +22,7 @@ from radii.statistics import (
     closest_targets,
     fairness,
 )
+from radii.views.figures._curves import ShareCurve
 from radii.views.figures._matrices import draw_matrix, short, shortened
 from radii.views.figures._style import (
     COLOURS,
@@ -30,12 +31,13 @@ from radii.views.figures._style import (
     draw_band,
     finish_curves,
     last_edge,
-    left_out_text,
     missing_group,
+    name_rows,
     new_figure,
     new_panels,
     show_legend,
     step_edges,
+    with_left_out,
 )
 
 if TYPE_CHECKING:
@@ -73,14 +75,7 @@ def class_table(distribution: Distribution, eps: float | None = None) -> ClassTa
     labels = distribution.labels
     if not labels:
         raise missing_group("class")
-    networks = distribution.networks
-    values = np.full((len(labels), len(networks)), np.nan)
-    counts = np.zeros(values.shape, np.int64)
-    for (network, label), part in distribution.group_by("network", "class").items():
-        if label is not None:
-            place = labels.index(label), networks.index(network)
-            values[place], counts[place] = _number(part, eps), _count(part, eps)
-    return ClassTable("", tuple(map(str, labels)), networks, values, counts)
+    return _table("", distribution, labels, "network", distribution.networks, eps)
 
 
 def target_tables(distribution: Distribution, eps: float | None = None) -> list[ClassTable]:
@@ -96,36 +91,38 @@ def target_tables(distribution: Distribution, eps: float | None = None) -> list[
     if not labels:
         raise missing_group("class")
     targets = [int(target) for target in np.unique(chosen.column("target"))]
-    tables = []
-    for name, part in chosen.by_network().items():
-        values = np.full((len(labels), len(targets)), np.nan)
-        counts = np.zeros(values.shape, np.int64)
-        for (label, target), cell in part.group_by("class", "target").items():
-            if label is not None:
-                place = labels.index(label), targets.index(target)
-                values[place], counts[place] = _number(cell, eps), _count(cell, eps)
-        rows, columns = tuple(map(str, labels)), tuple(map(str, targets))
-        tables.append(ClassTable(name, rows, columns, values, counts))
-    return tables
+    return [
+        _table(name, part, labels, "target", targets, eps)
+        for name, part in chosen.by_network().items()
+    ]
 
 
-def _number(part: Distribution, eps: float | None) -> float:
+def _table(
+    name: str,
+    distribution: Distribution,
+    labels: Sequence[int],
+    by: str,
+    keys: Sequence[str | int],
+    eps: float | None,
+) -> ClassTable:
+    """A row for each class; a column for each network or target, as `by` says."""
+    values = np.full((len(labels), len(keys)), np.nan)
+    counts = np.zeros(values.shape, np.int64)
+    for (label, key), part in distribution.group_by("class", by).items():
+        if label is not None:
+            place = labels.index(label), keys.index(key)
+            values[place], counts[place] = _number_of_inputs(part, eps)
+    return ClassTable(name, tuple(map(str, labels)), tuple(map(str, keys)), values, counts)
+
+
+def _number_of_inputs(part: Distribution, eps: float | None) -> tuple[float, int]:
+    """The number of a cell, and how many inputs it is of: all, or those with a radius."""
     if eps is not None:
-        return part.robust_accuracy(eps).proven
-    if not np.any(part.holds & ~part.is_unsolved):
-        return float("nan")
-    return part.correctly_classified().solved().median()[0]
-
-
-def _count(part: Distribution, eps: float | None) -> int:
-    """How many inputs `_number` is of: all, or those with a radius and an answer."""
-    return len(part) if eps is not None else int(np.sum(part.holds & ~part.is_unsolved))
-
-
-def _title_of_medians(what: str, distribution: Distribution) -> str:
-    """With the number of results that have no part in medians."""
-    left_out = left_out_text(distribution.unsolved)
-    return f"{what}\n{left_out}" if left_out else what
+        return part.robust_accuracy(eps).proven, len(part)
+    has_radius = part.holds & ~part.is_unsolved
+    if not has_radius.any():
+        return float("nan"), 0
+    return part.correctly_classified().solved().median()[0], int(has_radius.sum())
 
 
 def draw_classes(
@@ -142,7 +139,7 @@ def draw_classes(
     axes.set_yticks(range(len(table.rows)), table.row_names())
     axes.set_ylabel("class")
     if eps is None:
-        title = _title_of_medians("proven median radius", distribution)
+        title = with_left_out("proven median radius", distribution.unsolved)
     else:
         title = f"proven robust recall at $\\varepsilon$ = {eps:g}"
     figure.suptitle(title, fontsize=LABEL_SIZE)
@@ -173,7 +170,8 @@ def draw_targets(
     for panel, table in zip(axes, tables, strict=True):
         _draw_table(panel, table, limits, digits)
     if eps is None:
-        title = _title_of_medians("proven median radius, by class and target", distribution)
+        title = "proven median radius, by class and target"
+        title = with_left_out(title, distribution.unsolved)
     else:
         title = f"proven share safe at $\\varepsilon$ = {eps:g}, by class and target"
     figure.suptitle(title, fontsize=LABEL_SIZE)
@@ -231,18 +229,13 @@ def _draw_table(axes: Axes, table: ClassTable, limits: tuple[float, float], digi
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SpreadCurve:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SpreadCurve(ShareCurve):
     """The largest robust recall of a class minus the smallest, of one network.
 
-    Between `least` and `most`, constant between neighbouring `edges`. `p_value` is of a permutation
-    test that the radii of all classes are distributed alike.
+    `p_value` is of a permutation test that the radii of all classes are distributed alike.
     """
 
-    name: str
-    edges: Float64
-    least: Float64
-    most: Float64
     p_value: float
 
 
@@ -253,12 +246,12 @@ def spread_curves(distribution: Distribution) -> list[SpreadCurve]:
     for name, part in distribution.by_network().items():
         edges = step_edges(part, end)
         try:
-            curve = class_curves(part, (edges[:-1] + edges[1:]) / 2)
+            least, most = class_curves(part, (edges[:-1] + edges[1:]) / 2).spread
             p_value = fairness(part, 0.0).p_value
         except InputError as error:
             reason = str(error)
             continue
-        curves.append(SpreadCurve(name, edges, *curve.spread, p_value))
+        curves.append(SpreadCurve(name, part, edges, least, most, p_value=p_value))
     if not curves:
         raise DataError(reason)
     return curves
@@ -313,11 +306,8 @@ def draw_class_gains(
             label=kind if kind != "undecided" else "not significant",
         )
     axes.axvline(0, color="#444444", linewidth=0.8)
-    axes.set_yticks(range(len(gains)), [str(gain.label) for gain in gains])
-    axes.set_ylim(len(gains) - 0.5, -0.5)
+    name_rows(axes, range(len(gains)), [str(gain.label) for gain in gains], 0.5)
     axes.set_xlim(-1.02, 1.02)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
     axes.set_ylabel("class")
     figure.supxlabel(
         f"gain of robust recall at $\\varepsilon$ = {eps:g},\n{first} to {second}",

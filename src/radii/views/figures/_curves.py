@@ -7,6 +7,7 @@ each; run times are the share of inputs done within a time.
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,18 +49,18 @@ SHORTEST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EcdfCurve:
-    """Share of a group's inputs broken within eps: `refuted` at least, `not_proven` at most.
+class ShareCurve:
+    """A share of a group's inputs over eps, known as an interval from `least` to `most`.
 
-    The shares are constant between neighbouring `edges`, so they have one value less. With a
-    confidence level, the share of all inputs of the population is between `low` and `high`.
+    Both are constant between neighbouring `edges`, so they have one value less. With a confidence
+    level, the share of all inputs of the population is between `low` and `high`.
     """
 
     name: str
     distribution: Distribution
     edges: Float64
-    refuted: Float64
-    not_proven: Float64
+    least: Float64
+    most: Float64
     low: Float64 | None = None
     high: Float64 | None = None
 
@@ -69,10 +70,33 @@ def ecdf_curves(
     *,
     by: str | Sequence[str] = "network",
     confidence: float | None = None,
-) -> list[EcdfCurve]:
-    """One curve for each group, with edges wherever one of its sides steps.
+) -> list[ShareCurve]:
+    """The share broken within eps: `least` is what is refuted, `most` what is not proven.
 
-    `confidence` adds a band that holds at every eps at once (Dvoretzky, Kiefer and Wolfowitz).
+    There is one curve for each group, with edges wherever one of its sides steps. `confidence` adds
+    a band that holds at every eps at once (Dvoretzky, Kiefer and Wolfowitz).
+    """
+    return [
+        dataclasses.replace(
+            kept,
+            least=1 - kept.most,
+            most=1 - kept.least,
+            low=None if kept.high is None else 1 - kept.high,
+            high=None if kept.low is None else 1 - kept.low,
+        )
+        for kept in robust_accuracy_curves(distribution, by=by, confidence=confidence)
+    ]
+
+
+def robust_accuracy_curves(
+    distribution: Distribution,
+    *,
+    by: str | Sequence[str] = "network",
+    confidence: float | None = None,
+) -> list[ShareCurve]:
+    """The share that stays right within eps: `least` is what is proven, `most` what is not refuted.
+
+    By class it is the robust recall of each class. Edges and `confidence` are as in `ecdf_curves`.
     """
     end = last_edge(distribution)
     curves = []
@@ -80,11 +104,9 @@ def ecdf_curves(
         part, low, high = group.distribution, None, None
         edges = step_edges(part, end)
         middles = (edges[:-1] + edges[1:]) / 2
-        proven, not_refuted = part.shares(middles)
         if confidence is not None:
-            least, most = part.band(confidence).at(middles)
-            low, high = 1 - most, 1 - least
-        curves.append(EcdfCurve(group.name, part, edges, 1 - not_refuted, 1 - proven, low, high))
+            low, high = part.band(confidence).at(middles)
+        curves.append(ShareCurve(group.name, part, edges, *part.shares(middles), low, high))
     return curves
 
 
@@ -121,9 +143,8 @@ def draw_ecdf(
     figure, axes = new_figure(width)
     curves = ecdf_curves(distribution, by=by, confidence=confidence)
     for place, curve in enumerate(curves):
-        if curve.low is not None and curve.high is not None:
-            draw_confidence(axes, place, curve.edges, curve.low, curve.high)
-        draw_band(axes, place, curve.name, curve.edges, curve.refuted, curve.not_proven)
+        draw_confidence(axes, place, curve)
+        draw_band(axes, place, curve.name, curve.edges, curve.least, curve.most)
         if turnbull:
             name = "most likely (Turnbull)" if place == len(curves) - 1 else None
             line = turnbull_line(curve.distribution)
@@ -133,48 +154,16 @@ def draw_ecdf(
     return figure
 
 
-def draw_confidence(axes: Axes, place: int, edges: Float64, low: Float64, high: Float64) -> None:
-    """A pale band with a hair line around it: where the population's curve lies."""
-    colour = colour_of(place)
-    axes.stairs(low, edges, baseline=high, fill=True, color=colour, alpha=0.08, linewidth=0)
-    for end in (low, high):
+def draw_confidence(axes: Axes, place: int, curve: ShareCurve) -> None:
+    """A pale band with a hair line around it: where the population's curve lies, if known."""
+    if curve.low is None or curve.high is None:
+        return
+    edges, colour = curve.edges, colour_of(place)
+    axes.stairs(
+        curve.low, edges, baseline=curve.high, fill=True, color=colour, alpha=0.08, linewidth=0
+    )
+    for end in (curve.low, curve.high):
         axes.stairs(end, edges, baseline=None, color=colour, alpha=0.5, linewidth=0.4)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RobustAccuracyCurve:
-    """Share of all inputs of a group that are classified correctly within the whole ball.
-
-    Known as an interval from `proven` to `not_refuted`, constant between neighbouring `edges`. With
-    a confidence level, the population's robust accuracy is between `low` and `high`.
-    """
-
-    name: str
-    edges: Float64
-    proven: Float64
-    not_refuted: Float64
-    low: Float64 | None = None
-    high: Float64 | None = None
-
-
-def robust_accuracy_curves(
-    distribution: Distribution,
-    *,
-    by: str | Sequence[str] = "network",
-    confidence: float | None = None,
-) -> list[RobustAccuracyCurve]:
-    """One curve for each group, with edges wherever one of its sides steps."""
-    return [
-        RobustAccuracyCurve(
-            curve.name,
-            curve.edges,
-            proven=1 - curve.not_proven,
-            not_refuted=1 - curve.refuted,
-            low=None if curve.high is None else 1 - curve.high,
-            high=None if curve.low is None else 1 - curve.low,
-        )
-        for curve in ecdf_curves(distribution, by=by, confidence=confidence)
-    ]
 
 
 def draw_robust_accuracy(
@@ -193,9 +182,8 @@ def draw_robust_accuracy(
     figure, axes = new_figure(width)
     curves = robust_accuracy_curves(distribution, by=by, confidence=confidence)
     for place, curve in enumerate(curves):
-        if curve.low is not None and curve.high is not None:
-            draw_confidence(axes, place, curve.edges, curve.low, curve.high)
-        draw_band(axes, place, curve.name, curve.edges, curve.not_refuted, curve.proven)
+        draw_confidence(axes, place, curve)
+        draw_band(axes, place, curve.name, curve.edges, curve.most, curve.least)
     share = "recall" if "class" in ((by,) if isinstance(by, str) else by) else "accuracy"
     measure = f"robust {share} at $\\varepsilon$"
     finish_curves(figure, axes, measure, curves[0].edges[-1], eps)
@@ -222,7 +210,7 @@ def draw_leads(
     figure, axes = new_figure(width)
     curves = robust_accuracy_curves(Distribution.union(parts))
     for place, curve in enumerate(curves):
-        draw_band(axes, place, curve.name, curve.edges, curve.not_refuted, curve.proven)
+        draw_band(axes, place, curve.name, curve.edges, curve.most, curve.least)
     colours = {name: colour_of(place) for place, name in enumerate((first, second))}
     for stretch in leads.stretches:
         axes.axvspan(
@@ -246,50 +234,41 @@ def draw_leads(
     return figure
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConstraintCurve:
-    """Share of a group's inputs for which the property is proven, or not refuted, within eps.
-
-    Constant between neighbouring `edges`. With a confidence level, the same share of all inputs is
-    between `low` and `high`.
-    """
-
-    name: str
-    property: str
-    edges: Float64
-    share: Float64
-    low: Float64 | None = None
-    high: Float64 | None = None
-
-
 def constraint_curves(
     distribution: Distribution,
     metric: Metric = "security",
     *,
     by: str | Sequence[str] = "network",
     confidence: float | None = None,
-) -> list[ConstraintCurve]:
-    """One curve for each property and group.
+) -> dict[str, list[ShareCurve]]:
+    """By property a curve for each group: the share for which it is proven, or not refuted.
 
-    Results of one network under several properties carry the name of their directory, which is
-    left out where the property alone tells them apart.
+    Both ends of the interval are that share. Results of one network under several properties carry
+    the name of their directory, which is left out where the property alone tells them apart.
     """
     properties = dict.fromkeys(distribution.column("property").tolist())
-    curves = []
+    curves = {}
     for spec in properties:
-        sides = ecdf_curves(distribution.only(property=spec), by=by)
+        sides = robust_accuracy_curves(distribution.only(property=spec), by=by)
         plain = [curve.name.split(" (")[0] for curve in sides]
         is_plain = len(properties) > 1 and len(set(plain)) == len(plain)
-        for curve, short in zip(sides, plain, strict=True):
-            share = 1 - (curve.refuted if metric == "security" else curve.not_proven)
-            low = high = None
-            if confidence is not None:
-                middles = (curve.edges[:-1] + curve.edges[1:]) / 2
-                band = curve.distribution.band(confidence)
-                low, high = band.of_side(middles, is_proven=metric != "security")
-            name = short if is_plain else curve.name
-            curves.append(ConstraintCurve(name, spec, curve.edges, share, low, high))
+        curves[spec] = [
+            _one_sided(curve, metric, short if is_plain else curve.name, confidence)
+            for curve, short in zip(sides, plain, strict=True)
+        ]
     return curves
+
+
+def _one_sided(
+    curve: ShareCurve, metric: Metric, name: str, confidence: float | None
+) -> ShareCurve:
+    low = high = None
+    if confidence is not None:
+        middles = (curve.edges[:-1] + curve.edges[1:]) / 2
+        band = curve.distribution.band(confidence)
+        low, high = band.of_side(middles, is_proven=metric != "security")
+    share = curve.most if metric == "security" else curve.least
+    return ShareCurve(name, curve.distribution, curve.edges, share, share, low, high)
 
 
 def draw_constraints(
@@ -303,47 +282,37 @@ def draw_constraints(
 ) -> Figure:
     """Constraint security, the share without a counterexample within eps, or satisfaction.
 
-    There is a panel for each property and a line for each group. `confidence` adds a pale band for
-    the population, which holds at every eps at once.
+    There is a panel for each property and a line for each group, in the same colour and dashes in
+    every panel. `confidence` adds a pale band for the population, which holds at every eps at once.
     """
-    curves = constraint_curves(distribution, metric, by=by, confidence=confidence)
-    properties = list(dict.fromkeys(curve.property for curve in curves))
-    names = list(dict.fromkeys(curve.name for curve in curves))
+    panels_of = constraint_curves(distribution, metric, by=by, confidence=confidence)
+    names = list(dict.fromkeys(curve.name for curves in panels_of.values() for curve in curves))
     x_label, y_label = "radius $\\varepsilon$", f"constraint {metric}"
-    if len(properties) == 1:
+    if len(panels_of) == 1:
+        (spec,) = panels_of
         figure, axes = new_figure(width)
         panels = [axes]
         axes.set_xlabel(x_label)
-        axes.set_ylabel(f"{y_label}, {properties[0]}" if properties[0] != "one-to-any" else y_label)
+        axes.set_ylabel(f"{y_label}, {spec}" if spec != "one-to-any" else y_label)
     else:
         figure, panels = new_panels(
-            properties,
+            list(panels_of),
             width=width,
             panel_width=min(PANEL_WIDTH, width),
             panel_height=0.75 * PANEL_WIDTH,
             x_label=x_label,
             y_label=y_label,
         )
-    for panel, spec in zip(panels, properties, strict=True):
-        _draw_property_panel(
-            panel, [curve for curve in curves if curve.property == spec], names, eps
-        )
+    for panel, curves in zip(panels, panels_of.values(), strict=True):
+        for curve in curves:
+            place = names.index(curve.name)
+            draw_confidence(panel, place, curve)
+            draw_line(panel, place, curve.name, curve.edges, curve.least)
+        panel.set_ylim(0, 1.02)
+        panel.set_xlim(0, curves[0].edges[-1])
+        mark_eps(panel, eps)
     show_legend(figure, *panels)
     return figure
-
-
-def _draw_property_panel(
-    axes: Axes, curves: Sequence[ConstraintCurve], names: Sequence[str], eps: Sequence[float]
-) -> None:
-    """One property; a name has the same colour and dashes in every panel."""
-    for curve in curves:
-        place = names.index(curve.name)
-        if curve.low is not None and curve.high is not None:
-            draw_confidence(axes, place, curve.edges, curve.low, curve.high)
-        draw_line(axes, place, curve.name, curve.edges, curve.share)
-    axes.set_ylim(0, 1.02)
-    axes.set_xlim(0, curves[0].edges[-1])
-    mark_eps(axes, eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

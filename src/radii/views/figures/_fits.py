@@ -18,7 +18,7 @@ from radii.statistics import (
     fit,
     goodness_of_fit,
 )
-from radii.views.figures._curves import EcdfCurve, ecdf_curves
+from radii.views.figures._curves import ShareCurve, ecdf_curves
 from radii.views.figures._matrices import shortened
 from radii.views.figures._style import (
     COLOURS,
@@ -26,10 +26,11 @@ from radii.views.figures._style import (
     TEXT_WIDTH,
     colour_of,
     dashes_of,
+    draw_diagonal,
     groups_of,
-    left_out_text,
     new_panels,
     show_legend,
+    with_left_out,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class FittedGroup:
     """
 
     name: str
-    curve: EcdfCurve
+    curve: ShareCurve
     fits: tuple[Fit, ...]
     p_value: float | None
 
@@ -146,15 +147,10 @@ def draw_fits(
     for panel, group in zip(axes, groups, strict=True):
         curve = group.curve
         panel.stairs(
-            curve.not_proven,
-            curve.edges,
-            baseline=curve.refuted,
-            fill=True,
-            color="#bbbbbb",
-            linewidth=0,
+            curve.most, curve.edges, baseline=curve.least, fill=True, color="#bbbbbb", linewidth=0
         )
-        panel.stairs(curve.refuted, curve.edges, baseline=None, color="#666666", linewidth=0.8)
-        panel.stairs(curve.not_proven, curve.edges, baseline=None, color="#666666", linewidth=0.5)
+        panel.stairs(curve.least, curve.edges, baseline=None, color="#666666", linewidth=0.8)
+        panel.stairs(curve.most, curve.edges, baseline=None, color="#666666", linewidth=0.5)
         places = np.linspace(0, curve.edges[-1], CURVE_POINTS)
         for fitted in sorted(group.fits, key=lambda f: wanted.index(f.family)):
             place = wanted.index(fitted.family)
@@ -212,18 +208,16 @@ def draw_qq(
             reason = str(error)
     if not shown:
         raise DataError(f"no group can be fitted: {reason}")
-    label = f"quantiles of the {title} fit"
-    left_out = left_out_text(sum(points.left_out for points in shown))
     figure, axes = new_panels(
         [shortened(points.name) for points in shown],
         width=width,
-        x_label=f"{label}\n{left_out}" if left_out else label,
+        x_label=with_left_out(f"quantiles of the {title} fit", sum(p.left_out for p in shown)),
         y_label="quantiles of the radii",
     )
     for panel, points in zip(axes, shown, strict=True):
         ends = [*points.fitted, *points.lower, *points.upper[np.isfinite(points.upper)]]
         edge = 1.05 * max(ends)
-        panel.plot([0, edge], [0, edge], color="#999999", linewidth=0.7)
+        draw_diagonal(panel, edge)
         # A tick at each end keeps brackets of a narrow grid visible.
         panel.vlines(
             points.fitted,
@@ -234,5 +228,4 @@ def draw_qq(
         )
         panel.plot(points.fitted, points.lower, "_", color=COLOURS[0], markersize=3)
         panel.set_xlim(min(0.0, 1.05 * float(points.fitted.min())), edge)
-        panel.set_ylim(0, edge)
     return figure

@@ -6,7 +6,7 @@ The latter are those of the per-class paper's appendix B.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from radii.views.figures._style import (
     TICK_SIZE,
     TINY_SIZE,
     groups_of,
-    left_out_text,
     missing_group,
     new_panels,
+    with_left_out,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
 
@@ -61,33 +62,40 @@ def draw_matrix(
     limits: tuple[float, float],
     text_of: Callable[[float], str] = short,
     marks: Collection[tuple[int, int]] = (),
-) -> Any:
-    """Draw a table; returns the image, for a colour bar. NaN is a cell without a number.
-
-    Cells in `marks` have a star behind their number.
-    """
+) -> None:
+    """Draw a table. NaN is a cell on a grey ground; cells in `marks` have a star."""
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
 
     palette = colormaps[colours].with_extremes(bad=UNKNOWN_COLOUR)
     scale = Normalize(*limits)
-    image = axes.imshow(
+    _draw_grounds(axes, values, palette, scale)
+    for place in np.ndindex(values.shape):
+        value = float(values[place])
+        ink = "#888888" if np.isnan(value) else _readable_on(palette(scale(value)))
+        _write(axes, place, text_of(value) + ("*" if place in marks else ""), ink, SMALL_SIZE)
+    frame_cells(axes, rows, columns)
+
+
+def _draw_grounds(axes: Axes, values: Float64, palette: Colormap, scale: Normalize) -> None:
+    axes.imshow(
         np.ma.masked_invalid(values), cmap=palette, norm=scale, aspect="auto", interpolation="none"
     )
-    for row, column in np.ndindex(values.shape):
-        value = float(values[row, column])
-        axes.text(
-            column,
-            row,
-            text_of(value) + ("*" if (row, column) in marks else ""),
-            ha="center",
-            va="center",
-            fontsize=SMALL_SIZE,
-            color="#888888" if np.isnan(value) else _readable_on(palette(scale(value))),
-            in_layout=False,  # it lies within its cell; measuring hundreds of texts takes seconds
-        )
-    frame_cells(axes, rows, columns)
-    return image
+
+
+def _write(axes: Axes, place: tuple[int, ...], text: str, ink: str, letters: float) -> None:
+    """The text of a cell. It has no part in the layout: it lies within its cell, and measuring
+    hundreds of texts takes seconds."""
+    axes.text(
+        place[1],
+        place[0],
+        text,
+        ha="center",
+        va="center",
+        fontsize=letters,
+        color=ink,
+        in_layout=False,
+    )
 
 
 def shortened(name: str, limit: int = 22) -> str:
@@ -224,7 +232,7 @@ def draw_ks_matrix(
     for panel, matrix in zip(axes, matrices.values(), strict=True):
         _draw_cells(panel, matrix, level, SMALL_SIZE if cell >= WIDE_CELL_SIDE else TINY_SIZE)
     title = ks_title(distribution, by, side)
-    left_out = left_out_text(sum(sum(matrix.left_out) for matrix in matrices.values()))
+    left_out = sum(sum(matrix.left_out) for matrix in matrices.values())
     handles = [Patch(facecolor=ground, label=name) for name, (ground, _) in CELL_COLOURS.items()]
     figure.set_figheight(figure.get_figheight() + (0.5 if left_out else 0.35))
     figure.legend(
@@ -236,41 +244,24 @@ def draw_ks_matrix(
         handlelength=1.0,
         handletextpad=0.4,
         columnspacing=1.0,
-        title=f"{title}\n{left_out}" if left_out else title,
+        title=with_left_out(title, left_out),
         title_fontsize=LABEL_SIZE if width >= 4 else TICK_SIZE,
     )
     return figure
 
 
 def _draw_cells(axes: Axes, matrix: KsMatrix, level: float, letters: float) -> None:
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import ListedColormap, Normalize
 
     adjusted, alone = matrix.differ(level), matrix.differ(level, is_adjusted=False)
     kinds = np.where(adjusted, 0.0, np.where(alone, 1.0, 2.0))
     kinds[np.isnan(matrix.statistics)] = np.nan
-    grounds = ListedColormap([ground for ground, _ in CELL_COLOURS.values()]).with_extremes(
-        bad="white"
-    )
-    axes.imshow(
-        np.ma.masked_invalid(kinds),
-        cmap=grounds,
-        vmin=-0.5,
-        vmax=2.5,
-        aspect="auto",
-        interpolation="none",
-    )
-    inks = [ink for _, ink in CELL_COLOURS.values()]
+    grounds, inks = zip(*CELL_COLOURS.values(), strict=True)
+    palette = ListedColormap(grounds).with_extremes(bad="white")
+    _draw_grounds(axes, kinds, palette, Normalize(-0.5, 2.5))
     for row, column in np.argwhere(~np.isnan(matrix.statistics)):
-        axes.text(
-            column,
-            row,
-            short(float(matrix.statistics[row, column]), 2),
-            ha="center",
-            va="center",
-            fontsize=letters,
-            color=inks[int(kinds[row, column])],
-            in_layout=False,
-        )
+        text = short(float(matrix.statistics[row, column]), 2)
+        _write(axes, (row, column), text, inks[int(kinds[row, column])], letters)
     names = [str(key) for key in matrix.keys]
     frame_cells(axes, names, names)
     size = len(names)

@@ -21,10 +21,11 @@ from radii.views.figures._style import (
     COLOURS,
     LABEL_SIZE,
     TEXT_WIDTH,
-    left_out_text,
+    draw_diagonal,
     new_figure,
     new_panels,
     show_legend,
+    with_left_out,
 )
 
 if TYPE_CHECKING:
@@ -108,8 +109,7 @@ def draw_correlations(distribution: Distribution, *, width: float = TEXT_WIDTH) 
         marks=stars,
     )
     title = "Spearman's $r_s$ of proven radii (* p < 0.05, Holm)"
-    left_out = left_out_text(sum(correlations.left_out))
-    figure.suptitle(f"{title}\n{left_out}" if left_out else title, fontsize=LABEL_SIZE)
+    figure.suptitle(with_left_out(title, sum(correlations.left_out)), fontsize=LABEL_SIZE)
     return figure
 
 
@@ -145,7 +145,7 @@ def _draw_points(axes: Axes, scatter: Scatter, side: ScatterSide) -> None:
         (low, np.minimum(high, edge)) for low, high in (scatter.first, scatter.second)
     )
     right, wrong = ~scatter.wrong & ~scatter.unsolved, scatter.wrong & ~scatter.unsolved
-    axes.plot([0, edge], [0, edge], color="#999999", linewidth=0.7, zorder=1)
+    draw_diagonal(axes, edge)
     if side == "lower":
         bars: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.35, "linewidth": 1.0, "zorder": 1.5}
         axes.hlines(low_y[right], low_x[right], high_x[right], **bars)
@@ -158,8 +158,6 @@ def _draw_points(axes: Axes, scatter: Scatter, side: ScatterSide) -> None:
         style = {"color": COLOURS[1], "markersize": 4}
         name = "misclassified by one or both"
         axes.plot(x[wrong], y[wrong], "x", label=name, clip_on=False, **style)
-    axes.set_xlim(0, edge)
-    axes.set_ylim(0, edge)
     axes.set_aspect("equal")
     what = "$\\varepsilon$" if side == "lower" else "closest witness"
     axes.set_xlabel(f"{what}, {scatter.names[0]}")
@@ -174,8 +172,7 @@ def _title(scatter: Scatter) -> str:
     title = f"{scatter.inputs} inputs"
     if not np.isnan(scatter.coefficient):
         title = f"$r_s$ = {scatter.coefficient:.2f}, {title}"
-    left_out = left_out_text(int(scatter.unsolved.sum()))
-    return f"{title}\n{left_out}" if left_out else title
+    return with_left_out(title, int(scatter.unsolved.sum()))
 
 
 def _inputs(distribution: Distribution) -> list[tuple[int, int, str]]:
@@ -263,7 +260,7 @@ def _draw_claims_panel(axes: Axes, claims: Claims) -> None:
     has_witness = np.isfinite(claims.witnessed)
     ends = np.concatenate([claims.claimed, claims.witnessed[has_witness]])
     edge = 1.05 * float(ends.max()) or 1.0
-    axes.plot([0, edge], [0, edge], color="#999999", linewidth=0.7, zorder=1)
+    draw_diagonal(axes, edge)
     kinds = (
         ("not refuted", has_witness & ~claims.refuted, "o", COLOURS[0], 2.6),
         ("refuted", claims.refuted, "x", COLOURS[1], 3.6),
@@ -279,5 +276,3 @@ def _draw_claims_panel(axes: Axes, claims: Claims) -> None:
                 label=label,
                 clip_on=False,
             )
-    axes.set_xlim(0, edge)
-    axes.set_ylim(0, edge)

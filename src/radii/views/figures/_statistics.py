@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from radii.errors import DataError
 from radii.statistics import CATALOGUE, Distribution, StatisticUnit
 from radii.views.figures._matrices import shortened
-from radii.views.figures._style import TEXT_WIDTH, colour_of, groups_of, new_figure
+from radii.views.figures._style import TEXT_WIDTH, colour_of, groups_of, name_rows, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,10 +38,7 @@ def draw_statistic(
         colour = colour_of(place)
         axes.hlines(place, low, min(high, end), color=colour, linewidth=2.5)
         axes.plot(low, place, marker="o", markersize=4, color=colour, clip_on=False)
-    axes.set_yticks(range(len(known)), [shortened(group, 28) for group in known])
-    axes.set_ylim(len(known) - 0.4, -0.6)
+    name_rows(axes, range(len(known)), [shortened(group, 28) for group in known], 0.6)
     axes.set_xlim(0, end)
     axes.set_xlabel(f"{shown.title}: {shown.about}" if width >= TEXT_WIDTH else shown.title)
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
     return figure

@@ -183,6 +183,24 @@ def mark_eps(axes: Axes, eps: Sequence[float]) -> None:
         )
 
 
+def name_rows(axes: Axes, places: Sequence[float], names: Sequence[str], margin: float) -> None:
+    """Names of boxes, bars or marks that stand below each other, the first one at the top.
+
+    `margin` is the room above the first and below the last, where rows are about 1 apart.
+    """
+    axes.set_yticks(places, names)
+    axes.set_ylim((places[-1] if len(places) else 0) + margin, -margin)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+
+
+def draw_diagonal(axes: Axes, edge: float) -> None:
+    """Where both coordinates are equal, from 0 to `edge`, which are the limits of both axes."""
+    axes.plot([0, edge], [0, edge], color="#999999", linewidth=0.7, zorder=1)
+    axes.set_xlim(0, edge)
+    axes.set_ylim(0, edge)
+
+
 def show_legend(figure: Figure, *panels: Axes) -> None:
     """What each line is, above the axes, where it hides nothing; rows are as long as fits.
 
@@ -281,11 +299,11 @@ def groups_of(distribution: Distribution, by: str | Sequence[str] = "network") -
     return groups
 
 
-def left_out_text(count: int) -> str:
-    """What a figure of values says about results without any answer; empty if there are none."""
+def with_left_out(title: str, count: int) -> str:
+    """The title, and below it how many results without any answer a figure of values leaves out."""
     if not count:
-        return ""
-    return f"left out: {count} {'result' if count == 1 else 'results'} without an answer"
+        return title
+    return f"{title}\nleft out: {count} {'result' if count == 1 else 'results'} without an answer"
 
 
 def missing_group(name: str) -> DataError:
