@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from radii.cli import main
-from radii.cli._sources import read_distributions
+from radii.cli._sources import brackets_of, read_runs
 from radii.errors import StoreError
 
 ROWS = """network,input,label,lower,upper,seconds,split
@@ -98,14 +98,14 @@ def test_refused_in_one_sentence(
 
 def test_results_given_twice_or_absent(results: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="given twice"):
-        read_distributions([results, results])
+        read_runs([results, results])
     with pytest.raises(StoreError, match="no such file"):
-        read_distributions([tmp_path / "nothing"])
+        read_runs([tmp_path / "nothing"])
 
 
 def test_networks_of_one_name_carry_their_place(results: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.csv"
     other.write_text(ROWS.replace("b.onnx", "c.onnx").replace("train", ""))
-    both = read_distributions([results, other], split="train")
+    both = brackets_of(read_runs([results, other], split="train"))
     assert set(both.networks) == {"a (results)", "b", "a (other)", "c"}
     assert set(both.column("split").tolist()) == {"train"}

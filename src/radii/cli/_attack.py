@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from radii.cli._options import OF_EXPERIMENT, OUT, add_experiment_flags, add_json_flag
 from radii.cli._run import add_logging_flags, execute
 from radii.runs import SECONDS, Option
-from radii.terminal import say
+from radii.terminal import note
 
 FIRST = "networks data domain mean std eps grid norm attack jobs out json"
 
@@ -33,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         setattr(args, option.name, None)
     if idle:
         flags = ", ".join(f"--{option.name}" for option in idle)
-        say(f"radii: {flags} changes nothing here: an attack proves nothing", file=sys.stderr)
+        note(f"{flags} changes nothing here: an attack proves nothing")
     return execute(args, args.out, search="attack-only")
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from radii import views
 from radii.cli._options import JOBS, OUT, add_json_flag, add_options
-from radii.cli._output import console_for, interruptible, print_json, write_csv, writing
+from radii.cli._output import interruptible, print_json, print_parts, write_csv, writing
 from radii.errors import StoreError
-from radii.terminal import note
+from radii.terminal import note, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,15 +103,11 @@ def _report(audit: Audit, store: Store, out: Path, *, as_json: bool) -> None:
     if as_json:
         _print_audit_json(frame)
     else:
-        console = console_for()
-        for table in views.audit_tables(results):
-            console.print(table)
+        print_parts(views.audit_tables(results))
         refuted = sum(finding.status is ClaimStatus.REFUTED for finding in results)
-        console.print(
+        say(
             f"{refuted} of {len(results)} claims are refuted. Every claim: {out / AUDIT_FILE}; "
-            f"witnesses: {out / 'witnesses'}",
-            highlight=False,
-            soft_wrap=True,
+            f"witnesses: {out / 'witnesses'}"
         )
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from radii.cli._options import add_json_flag, add_open_flag, eps_values, open_if_asked
-from radii.cli._output import print_json
+from radii.cli._options import add_eps_flag, add_json_flag, add_open_flag, open_if_asked
+from radii.cli._output import check_file, print_json
 from radii.cli._sources import add_places
-from radii.errors import DataError
 from radii.terminal import note, say
 
 DESCRIPTION = (
@@ -36,10 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the page (board.html)",
     )
-    parser.add_argument(
-        "--eps",
-        metavar="E[,E...]",
-        help="show robust accuracy at these eps; the first one ranks (about the median radius)",
+    add_eps_flag(
+        parser, "show robust accuracy at these eps; the first one ranks (about the median radius)"
     )
     parser.add_argument(
         "--title", default="", metavar="TEXT", help="title of the page (Leaderboard)"
@@ -51,9 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.views import make_board, write_board
 
-    if args.out.is_dir():
-        raise DataError(f"{args.out} is a directory: name a file with --out")
-    board = make_board(args.places, eps=eps_values(args.eps), title=args.title)
+    check_file(args.out, "--out")
+    board = make_board(args.places, eps=args.eps, title=args.title)
     for sentence in board.notes:
         note(sentence)
     if args.json:

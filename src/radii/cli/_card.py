@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from radii.cli._options import add_level_flag, add_output_flag, confidence_level, eps_values
-from radii.cli._output import writing
+from radii.cli._options import add_eps_flag, add_level_flag, add_output_flag
+from radii.cli._output import check_file, write_file
 from radii.cli._sources import add_part_flags, add_places, part_choice
-from radii.errors import DataError, StoreError
+from radii.errors import StoreError
 from radii.terminal import say
 
 DESCRIPTION = (
@@ -24,11 +24,7 @@ EPILOG = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_places(parser)
-    parser.add_argument(
-        "--eps",
-        metavar="E[,E...]",
-        help="radii in the table (default: three round ones per network)",
-    )
+    add_eps_flag(parser, "radii in the table (default: three round ones per network)")
     add_level_flag(parser)
     add_output_flag(parser)
     add_part_flags(parser)
@@ -38,18 +34,15 @@ def run(args: argparse.Namespace) -> int:
     from radii.statistics import read
     from radii.views import card
 
-    eps, level = eps_values(args.eps), confidence_level(args.level)
+    check_file(args.output, "--output")
     for place in args.places:
         if not place.exists():
             raise StoreError(f"{place}: no such file or directory")
     choice = part_choice(args)
     runs = [read(place, choice=choice) for place in args.places]
-    text = card(runs, eps=eps, level=level)
+    text = card(runs, eps=args.eps, level=args.level)
     if args.output is None:
         say(*text.split("\n"))
-        return 0
-    if args.output.is_dir():
-        raise DataError(f"{args.output} is a directory: name a file with --output")
-    with writing(args.output):
-        args.output.write_text(text + "\n", "utf-8")
+    else:
+        write_file(args.output, text + "\n")
     return 0

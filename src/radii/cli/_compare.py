@@ -7,19 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii import statistics, views
-from radii.cli._options import (
-    add_json_flag,
-    add_latex_flag,
-    add_level_flag,
-    confidence_level,
-    eps_values,
-)
-from radii.cli._output import console_for, print_json, write_csv, writing
+from radii.cli._options import add_eps_flag, add_json_flag, add_latex_flag, add_level_flag
+from radii.cli._output import check_file, print_json, print_parts, write_csv, writing
 from radii.cli._sources import (
     add_claim_flags,
     add_only_flag,
     add_part_flags,
     add_places,
+    brackets_of,
     note_arithmetics,
     note_checks,
     note_published,
@@ -76,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="table with that column, a row for each input of the data; default: the features",
     )
     add_only_flag(parser)
-    parser.add_argument("--eps", metavar="E[,E...]", help="also robust accuracy at these radii")
+    add_eps_flag(parser, "also robust accuracy at these radii")
     parser.add_argument(
         "--inputs",
         choices=("correct", "all"),
@@ -120,10 +115,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     options = statistics.ComparisonOptions(
         by=args.by if args.by in NAMED_GROUPS else "group",
-        eps=eps_values(args.eps),
+        eps=args.eps,
         inputs=args.inputs,
         side=args.side,
-        level=confidence_level(args.level),
+        level=args.level,
         permutations=_count(args.permutations),
         seed=args.seed,
     )
@@ -142,9 +137,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(views.comparison_object(compared, fits))
     else:
-        console = console_for(as_latex=args.latex, highlight=False)
-        for part in views.comparison_parts(compared, fits):
-            console.print(part)
+        print_parts(views.comparison_parts(compared, fits), as_latex=args.latex)
     return 0
 
 
@@ -155,8 +148,7 @@ def _read(args: argparse.Namespace) -> tuple[list[Run], Distribution]:
         raise DataError(f"--groups has no use without --by and one of its columns, not {args.by}")
     if args.html is not None and (args.only or args.by != "network"):
         raise DataError("--html shows whole runs: leave out --only and --by")
-    if args.html is not None and args.html.is_dir():
-        raise DataError(f"{args.html} is a directory: name a file with --html")
+    check_file(args.html, "--html")
     runs = read_runs(
         args.places,
         split=args.split,
@@ -166,7 +158,7 @@ def _read(args: argparse.Namespace) -> tuple[list[Run], Distribution]:
     )
     if is_grouped:
         runs = [statistics.grouped(run, args.by, args.groups) for run in runs]
-    return runs, statistics.Distribution.union(map(statistics.Distribution.from_run, runs))
+    return runs, brackets_of(runs)
 
 
 def _write_tables(tables: dict[str, list[dict[str, Any]]], folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from radii.cli._data import add_convert
 from radii.cli._options import add_experiment_flags, add_options, experiment_from
+from radii.cli._output import check_file, write_file
 from radii.cli._sources import add_part_flags, part_choice
 from radii.errors import ExperimentError
 from radii.terminal import say
@@ -110,7 +111,8 @@ def _convert_network(args: argparse.Namespace) -> int:
     network = load_network(args.network, domain=(0, 1), mean=args.mean, std=args.std)
     if args.out.resolve() == args.network.resolve():
         raise ExperimentError(f"--out {args.out} is the network itself; name another file")
-    _write_file(args.out, network.onnx_bytes)
+    check_file(args.out, "--out")
+    write_file(args.out, network.onnx_bytes)
     shape = "x".join(map(str, network.input_shape))
     say(f"{args.out}: {shape} -> {network.output_size}, fingerprint {network.fingerprint[:12]}")
     return 0
@@ -144,7 +146,8 @@ def _convert_from_verona(args: argparse.Namespace) -> int:
         raise ExperimentError(f"--out {args.out} is there already; name another file")
     experiment = find_experiment(args.folder)
     text = experiment.as_toml(domain=args.domain, beside=args.out.resolve().parent)
-    _write_file(args.out, text.encode())
+    check_file(args.out, "--out")
+    write_file(args.out, text)
     Experiment.from_options(values_of_file(args.out))  # what was written can be read
     say(f"{args.out}: {len(experiment.networks)} networks, images of {experiment.data}")
     say(f"  radii run {args.out} --out results")
@@ -163,13 +166,3 @@ def _convert_results(args: argparse.Namespace) -> int:
     note = f" ({left_out} misclassified inputs are left out, as VERONA does)" if left_out else ""
     say(f"{args.out}: {count} results{note}")
     return 0
-
-
-def _write_file(path: Path, content: bytes) -> None:
-    if path.is_dir():
-        raise ExperimentError(f"--out {path} is a folder; name a file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise ExperimentError(f"--out {path} cannot be written: {error.strerror}") from None

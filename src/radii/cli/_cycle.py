@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from radii.cli._options import EPS, JOBS, add_json_flag, add_options
+from radii.cli._options import EPS, JOBS, add_json_flag, add_options, given
 from radii.cli._output import console_for, interruptible, print_json
 from radii.errors import ExperimentError, InputError
 from radii.runs import SECONDS, Option
@@ -150,9 +150,6 @@ def _cycle_from(args: argparse.Namespace) -> Cycle:
         if value is not None and not value > 0:
             raise ExperimentError(f"--{name.replace('_', '-')} {value:g} must be above 0")
 
-    def given(names: Sequence[str]) -> dict[str, Any]:
-        return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-
     return Cycle(
         architecture=args.arch,
         data=args.data,
@@ -161,9 +158,9 @@ def _cycle_from(args: argparse.Namespace) -> Cycle:
         regime=args.regime,
         epochs=args.epochs,
         domain=args.domain,
-        training=given(_TRAINING),
-        measuring=given(_MEASURING),
-        **given(("later_regime", "later_epochs", "eps", "attacked", "verified")),
+        training=given(args, _TRAINING),
+        measuring=given(args, _MEASURING),
+        **given(args, ("later_regime", "later_epochs", "eps", "attacked", "verified")),
     )
 
 
@@ -225,13 +222,13 @@ def _rounds_table(cycle: Cycle, rounds: Sequence[Round]) -> TableRecord:
 
 def _compare(console: Console | LatexConsole, places: Sequence[Path]) -> None:
     """The first round against the last, input by input."""
-    from radii.cli._sources import read_distributions
+    from radii.cli._sources import brackets_of, read_runs
     from radii.statistics import ComparisonOptions, compare_groups
 
     try:
-        compared = compare_groups(
-            read_distributions(places), ComparisonOptions(by="network", inputs="all"), note=note
-        )
+        distribution = brackets_of(read_runs(places))
+        options = ComparisonOptions(by="network", inputs="all")
+        compared = compare_groups(distribution, options, note=note)
     except InputError as error:  # as when a round classifies no image correctly
         console.print(f"The first and the last round are not compared: {error}.")
         return

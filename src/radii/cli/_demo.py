@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from radii.problem import Instance, Witness
     from radii.runs import Plan
     from radii.statistics import Counterexample, Distribution
     from radii.store import Store
@@ -75,7 +73,7 @@ def _run(args: argparse.Namespace) -> int:
             plan.run(store, jobs=args.jobs or default_jobs(), observer=bar)
         print_store(store, as_json=args.json)
         tabled = time.perf_counter()
-        _explain(plan, store, args.out, quiet=args.json)
+        _explain(store, args.out, quiet=args.json)
     if not args.json:
         seconds = tabled - started, time.perf_counter() - started
         say("The table took {:.1f} s, all of it {:.1f} s.".format(*seconds))
@@ -99,7 +97,7 @@ def _plan(inputs: int) -> Plan:
     )
 
 
-def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
+def _explain(store: Store, directory: Path, *, quiet: bool) -> None:
     """Say what the brackets show, and draw them; `quiet` only draws."""
     from radii.demo import TRAINED_AT
     from radii.statistics import Distribution
@@ -111,9 +109,7 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     for sentence in finding_sentences(distribution, eps=TRAINED_AT):
         console.print(sentence)
         console.print()
-    names = {network.fingerprint: network.name for network in plan.networks}
-    examples = _closest_counterexamples(names, plan.instances, _closest_witnesses(store))
-    figures = _write_figures(directory, distribution, examples)
+    figures = _write_figures(directory, distribution)
     console.print(f"Figures, as PNG and PDF: {', '.join(str(path) for path in figures)}")
     page = directory / "report.html"
     write_report(make_payload([directory], title="radii demo"), page)
@@ -122,19 +118,7 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     console.print(f"Every proof and counterexample once more: radii check {directory}")
 
 
-def _closest_witnesses(store: Store) -> dict[str, Witness]:
-    closest: dict[str, Witness] = {}
-    for key, answers in store.results().items():
-        for _, result in answers:
-            known, witness = closest.get(key), result.witness
-            if witness is not None and (known is None or witness.distance < known.distance):
-                closest[key] = witness
-    return closest
-
-
-def _write_figures(
-    directory: Path, distribution: Distribution, examples: Sequence[Counterexample]
-) -> list[Path]:
+def _write_figures(directory: Path, distribution: Distribution) -> list[Path]:
     """Each as PDF for a paper and as PNG for a look; returns the PNG files."""
     from radii import views
 
@@ -143,7 +127,7 @@ def _write_figures(
         "robust-accuracy": views.draw_robust_accuracy(distribution),
         "boxes": views.draw_boxes(distribution),
     }
-    if examples:
+    if examples := _examples(distribution):
         figures["counterexamples"] = views.draw_counterexamples(examples)
     for name, figure in figures.items():
         for suffix in (".pdf", ".png"):
@@ -151,42 +135,17 @@ def _write_figures(
     return [directory / f"{name}.png" for name in figures]
 
 
-def _closest_counterexamples(
-    names: Mapping[str, str], instances: Sequence[Instance], witnesses: Mapping[str, Witness]
-) -> list[Counterexample]:
-    """A few inputs that every network gets right, with each network's closest counterexample.
+def _examples(distribution: Distribution) -> list[Counterexample]:
+    """Counterexamples of a few inputs that every network classifies correctly and that are broken
+    on each: the first input of each class before others."""
+    import numpy as np
 
-    `names` are the networks' by fingerprint, `witnesses` the closest ones by instance key.
-    """
-    from radii.statistics import Counterexample
-
-    shown = set(_inputs_for_show(len(names), instances, witnesses))
-    return [
-        Counterexample(
-            network=names[instance.network],
-            index=instance.index,
-            label=instance.label,
-            witness_class=witnesses[instance.key].predicted,
-            input=instance.input,
-            counterexample=witnesses[instance.key].input,
-            distance=witnesses[instance.key].distance,
-        )
-        for instance in instances
-        if instance.index in shown
-    ]
-
-
-def _inputs_for_show(
-    networks: int, instances: Sequence[Instance], witnesses: Mapping[str, Witness]
-) -> list[int]:
-    """Inputs broken on all networks and misclassified by none: the first of each class first."""
-    broken: Counter[int] = Counter()
-    labels: dict[int, int] = {}
-    for instance in instances:
-        labels[instance.index] = instance.label
-        if instance.correct and instance.key in witnesses:
-            broken[instance.index] += 1
-    candidates = [index for index, count in broken.items() if count == networks]
+    indices = distribution.column("input")
+    is_broken = distribution.correct & np.isfinite(distribution.upper)
+    broken = Counter(indices[is_broken].tolist())
+    labels = dict(zip(indices.tolist(), distribution.label.tolist(), strict=True))
+    candidates = [i for i, count in broken.items() if count == len(distribution.networks)]
     first_of_class = {labels[index]: index for index in reversed(candidates)}
-    is_later = {index: first_of_class[labels[index]] != index for index in candidates}
-    return sorted(candidates, key=lambda index: (is_later[index], index))[:SHOWN_INPUTS]
+    candidates.sort(key=lambda index: (first_of_class[labels[index]] != index, index))
+    rows = np.flatnonzero(np.isin(indices, candidates[:SHOWN_INPUTS]))
+    return [distribution.counterexample(row) for row in rows.tolist()]

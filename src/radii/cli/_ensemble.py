@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii import views
 from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options, check_files
-from radii.cli._output import console_for, print_json
-from radii.errors import ExperimentError, SpecificationError
+from radii.cli._output import print_json, print_parts, writing
+from radii.errors import SpecificationError
 from radii.runs import COUNT, SECONDS, Option
 
 if TYPE_CHECKING:
     from radii.cli._progress import EnsembleProgress
     from radii.ensembles import EnsembleStudy, RandomizedAttack
     from radii.networks import Network
-    from radii.views import TableRecord
 
 
 DESCRIPTION = (
@@ -208,7 +207,7 @@ def _verify(args: argparse.Namespace) -> int:
                 }
             )
         else:
-            _print(views.game_parts(study, value, alpha=args.alpha, attacks=args.attacks))
+            print_parts(views.game_parts(study, value, alpha=args.alpha, attacks=args.attacks))
     return 0 if args.alpha is None or is_robust else 1
 
 
@@ -229,20 +228,14 @@ def _attack(args: argparse.Namespace) -> int:
                 }
             )
         else:
-            _print(views.randomized_attack_parts(study, value, attack, args.attacks))
+            print_parts(views.randomized_attack_parts(study, value, attack, args.attacks))
     return 0
-
-
-def _print(parts: Iterable[TableRecord | str]) -> None:
-    console = console_for()
-    for part in parts:
-        console.print(part)
 
 
 def _save(path: Path, study: EnsembleStudy, attack: RandomizedAttack) -> None:
     import numpy as np
 
-    try:
+    with writing(path):
         np.savez(
             path,
             probabilities=np.array([float(share) for share in attack.probabilities]),
@@ -250,8 +243,6 @@ def _save(path: Path, study: EnsembleStudy, attack: RandomizedAttack) -> None:
             points=np.array([point.input for point in study.points]),
             labels=np.array([point.label for point in study.points]),
         )
-    except OSError as error:
-        raise ExperimentError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _curve(args: argparse.Namespace) -> int:
@@ -266,5 +257,5 @@ def _curve(args: argparse.Namespace) -> int:
         if args.json:
             print_json(views.game_curve_object(study, curve, critical))
         else:
-            _print(views.game_curve_parts(study, curve, critical))
+            print_parts(views.game_curve_parts(study, curve, critical))
     return 0

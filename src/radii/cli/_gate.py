@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from radii.cli._check import add_data_flag, add_network_flag, check_jobs
 from radii.cli._options import add_json_flag
 from radii.cli._output import print_json
-from radii.cli._sources import add_part_flags, add_places, part_choice
+from radii.cli._sources import (
+    add_part_flags,
+    add_places,
+    brackets_of,
+    note_published,
+    part_choice,
+    read_runs,
+)
 from radii.errors import DataError
 from radii.terminal import say
 
@@ -71,13 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli._sources import note_published, read_distributions
     from radii.statistics import check_all, parse_requirement, proof_statuses, weakest_arithmetic
 
     requirements = [parse_requirement(text) for text in args.require]
     checks = _checks(args) if args.checked else {}
     accepted = {place: check.accepted for place, check in checks.items()}
-    distribution = read_distributions(args.places, choice=part_choice(args), accepted=accepted)
+    runs = read_runs(args.places, choice=part_choice(args), accepted=accepted)
+    distribution = brackets_of(runs)
     refuse_unfinished(distribution)
     note_published(distribution)
     judgement = check_all(requirements, distribution, is_corrected=not args.uncorrected)

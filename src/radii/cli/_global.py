@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii import views
-from radii.cli._options import JOBS, OUT, add_json_flag, add_options, check_files
-from radii.cli._output import console_for, print_json, write_rows, writing
+from radii.cli._options import JOBS, OUT, add_json_flag, add_options, check_files, given
+from radii.cli._output import print_json, print_parts, write_rows, writing
 from radii.errors import ExperimentError
 from radii.runs import NUMBER, Option
 from radii.terminal import say
@@ -220,8 +220,7 @@ def _load_network(args: argparse.Namespace) -> Network:
 
     if args.eps is None:
         raise ExperimentError("--eps is missing: the radius of the ball, such as 0.02")
-    names = ("domain", "mean", "std")
-    options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    options = given(args, ("domain", "mean", "std"))
     described = Experiment.from_options(
         {"networks": args.networks, "data": args.data or args.generator, **options}
     )
@@ -255,19 +254,10 @@ def _robustness(
     from radii.statistics import estimate_robustness, settings_for
     from radii.store import Store
 
-    for name in ("range", "within"):
-        if getattr(args, name) is not None:
-            raise ExperimentError(f"--{name} is for --measure change: R is a share")
-    names = ("attack", "verifier", "timeout", "memory", "arithmetic")
-    options = {name: getattr(args, name) for name in names}
-    settings = settings_for(
-        args.eps,
-        args.by,
-        property=args.property or "cr:of=prediction",
-        norm=args.norm,
-        seed=args.seed,
-        **options,
-    )
+    for name in given(args, ("range", "within")):
+        raise ExperimentError(f"--{name} is for --measure change: R is a share")
+    names = "property", "norm", "seed", "attack", "verifier", "timeout", "memory", "arithmetic"
+    settings = settings_for(args.eps, args.by, **given(args, names))
     with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
         return estimate_robustness(
             network,
@@ -294,16 +284,15 @@ def _change(
 
     if args.property is not None:
         raise ExperimentError("--property is for R; D measures the change of --on")
-    chosen = {name: getattr(args, name) for name in ("attack", "verifier", "timeout", "within")}
-    chosen["arithmetic"] = args.arithmetic
+    chosen = given(args, ("attack", "verifier", "timeout", "within", "arithmetic"))
     if args.within is not None:  # all proofs hold in one arithmetic: what the verifier can prove in
-        chosen["arithmetic"] = arithmetic_of(args.verifier or "native", chosen["arithmetic"])
+        chosen["arithmetic"] = arithmetic_of(args.verifier or "native", args.arithmetic)
     settings = ChangeSettings(
         eps=one_value_grid(args.eps)[0],
         on=args.on,
         norm=args.norm,
         by=args.by,
-        **{name: value for name, value in chosen.items() if value is not None},
+        **chosen,
     )
     return estimate_change(
         network,
@@ -378,10 +367,10 @@ def _show_result(args: argparse.Namespace, measured: GlobalRobustness) -> None:
 
 def _show_curve(args: argparse.Namespace) -> int:
     """R at every eps at once, of each network of a finished run."""
-    from radii.cli._sources import read_distributions
+    from radii.cli._sources import brackets_of, read_runs
     from radii.statistics import robustness_curve, weakest_arithmetic
 
-    distribution = read_distributions([args.curve])
+    distribution = brackets_of(read_runs([args.curve]))
     curves = {
         name: robustness_curve(part, args.confidence, by_class=args.by_class)
         for name, part in distribution.by_network().items()
@@ -398,7 +387,5 @@ def _show_curve(args: argparse.Namespace) -> int:
         head = {"confidence": args.confidence, "statement": "i.i.d.", "arithmetic": arithmetic}
         print_json({**head, "networks": points})
         return 0
-    console = console_for(highlight=False)
-    for part in views.curve_parts(curves, distribution, args.confidence):
-        console.print(part)
+    print_parts(views.curve_parts(curves, distribution, args.confidence))
     return 0

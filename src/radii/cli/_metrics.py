@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +13,22 @@ from radii.cli._options import (
     add_level_flag,
     check_files,
     cluster_from,
-    confidence_level,
     eps_values,
     experiment_from,
+    given,
 )
-from radii.cli._output import console_for, print_json, write_rows, writing
+from radii.cli._output import print_json, print_parts, write_rows, writing
 from radii.errors import DataError, ExperimentError
+from radii.runs import Option, whole
 from radii.terminal import note
 
 if TYPE_CHECKING:
     from radii.statistics import Metrics
 
+
+SAMPLES = Option(
+    name="samples", form=whole(least=0), help="samples per ball for CAcc (1000); 0 leaves it out"
+)
 
 FIRST = "networks data domain eps samples out csv json"
 
@@ -53,17 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--eps",
         dest="radii",
+        type=_radii,
         required=True,
         metavar="E[,E...]",
         help="radii with commas, or a grid of them: 0.02:0.2:0.02, log:0.001:0.1:20",
     )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="samples per ball for CAcc (1000); 0 leaves it out",
-    )
+    SAMPLES.add_to(parser, default=1000)
     add_level_flag(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the brackets here")
     parser.add_argument(
@@ -73,25 +72,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    eps, level = _eps(args.radii), confidence_level(args.level)
-    if args.samples < 0:
-        raise ExperimentError(f"--samples {args.samples} must be at least 0")
-    if args.experiment is not None and not args.experiment.is_file():
-        rows = _measure_run(args, eps, level)
-    else:
-        rows = _run_and_measure(args, eps, level)
+    is_run = args.experiment is not None and not args.experiment.is_file()
+    rows = _measure_run(args) if is_run else _run_and_measure(args)
+    flat = [row.flat() for row in rows]
     if args.csv is not None:
-        _write_metrics(args.csv, rows)
+        with writing(args.csv):
+            write_rows(args.csv, list(flat[0]), (list(row.values()) for row in flat))
+        note(f"{len(rows)} rows in {args.csv}")
     if args.json:
-        print_json({"metrics": [row.flat() for row in rows]})
+        print_json({"metrics": flat})
     else:
-        console = console_for(highlight=False)
-        for part in views.metrics_parts(rows):
-            console.print(part)
+        print_parts(views.metrics_parts(rows))
     return 0
 
 
-def _eps(text: str) -> tuple[float, ...]:
+def _radii(text: str) -> tuple[float, ...]:
     from radii.problem import Grid
 
     values = Grid.parse(text).values if ":" in text else eps_values(text)
@@ -100,22 +95,21 @@ def _eps(text: str) -> tuple[float, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _measure_run(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
+def _measure_run(args: argparse.Namespace) -> list[Metrics]:
     """Of a run that is there already."""
     from radii.cli._gate import refuse_unfinished
     from radii.statistics import Distribution, measure_run
 
     names = {"networks": "network", "data": "data", "domain": "domain", "out": "out"}
-    given = [flag for name, flag in names.items() if getattr(args, name)]
-    if given:
-        raise ExperimentError(f"{args.experiment} is a run already: --{given[0]} has no use there")
+    for name in given(args, names):
+        flag = names[name]
+        raise ExperimentError(f"{args.experiment} is a run already: --{flag} has no use there")
     refuse_unfinished(Distribution.from_store(args.experiment))
-    feeding = {"mean": args.mean, "std": args.std}
-    feeding = {name: value for name, value in feeding.items() if value is not None}
-    return measure_run(args.experiment, eps, samples=args.samples, level=level, **feeding)
+    options = {"samples": args.samples, "level": args.level, **given(args, ("mean", "std"))}
+    return measure_run(args.experiment, args.radii, **options)
 
 
-def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
+def _run_and_measure(args: argparse.Namespace) -> list[Metrics]:
     """Of what the flags describe: it is run first."""
     check_files(args)
     from radii.cli._progress import ProgressBar
@@ -125,18 +119,11 @@ def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: floa
     from radii.store import Store
 
     is_free = args.grid is None and args.experiment is None
-    fixed = {"grid": Grid.of_values(sorted(eps))} if is_free else {}
+    fixed = {"grid": Grid.of_values(sorted(args.radii))} if is_free else {}
     cluster = cluster_from(args)
     plan = prepare(experiment_from(args, **fixed), args.out)
     with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
         with ProgressBar() as bar:
             jobs = args.jobs or (0 if cluster else default_jobs())
             plan.run(store, jobs=jobs, cluster=cluster, observer=bar)
-        return measure_plan(plan, store, eps, samples=args.samples, level=level)
-
-
-def _write_metrics(path: Path, rows: Sequence[Metrics]) -> None:
-    with writing(path, DataError):
-        flat = [row.flat() for row in rows]
-        write_rows(path, list(flat[0]), (list(row.values()) for row in flat))
-    note(f"{len(rows)} rows in {path}")
+        return measure_plan(plan, store, args.radii, samples=args.samples, level=args.level)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from radii.runs import (
     PATH,
     Experiment,
     Option,
+    OptionForm,
+    OptionRefusal,
     RunBudget,
     add_flags,
     given_flags,
@@ -26,6 +28,14 @@ from radii.runs import (
 if TYPE_CHECKING:
     from radii.runs import Cluster
 
+
+def _level(value: Any) -> float:
+    level: float = NUMBER.read(value)
+    if not 0.5 <= level < 1:
+        raise OptionRefusal("is a confidence of at least 0.5 and below 1")
+    return level
+
+
 OF_EXPERIMENT = options_of(Experiment)
 """Options of an experiment by name; a command that has some of them adds them with `add_to`."""
 
@@ -35,6 +45,7 @@ SAME_OPTIONS = (("eps", "grid"), ("budget_per_input", "budget"))
 JOBS = Option(name="jobs", form=COUNT, help="worker processes (one per core)")
 OUT = Option(name="out", form=PATH, metavar="DIR", help="where the results go")
 EPS = Option(name="eps", form=NUMBER, metavar="E", help="the radius")
+LEVEL = Option(name="level", form=OptionForm("P", _level, "float"), help="confidence (0.95)")
 RAY = (
     Option(
         name="ray",
@@ -70,7 +81,12 @@ def add_latex_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def add_level_flag(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+    LEVEL.add_to(parser, default=0.95)
+
+
+def add_eps_flag(parser: Any, text: str) -> None:
+    """Several radii; without the flag there are none."""
+    parser.add_argument("--eps", type=eps_values, default=(), metavar="E[,E...]", help=text)
 
 
 def add_output_flag(parser: argparse.ArgumentParser) -> None:
@@ -192,6 +208,11 @@ def experiment_flags(args: argparse.Namespace) -> dict[str, Any]:
     return flags
 
 
+def given(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
+    """The named arguments that were given, by their names."""
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+
 def take_run_budget(args: argparse.Namespace) -> float | None:
     """Seconds of the whole run, taken out of the arguments; None without such a budget.
 
@@ -204,10 +225,10 @@ def take_run_budget(args: argparse.Namespace) -> float | None:
     return seconds
 
 
-def eps_values(text: str | None) -> tuple[float, ...]:
+def eps_values(text: str) -> tuple[float, ...]:
     """Radii from a flag such as 0.01,0.02 or 8/255."""
     values = []
-    for part in (text or "").split(","):
+    for part in text.split(","):
         if not part.strip():
             continue
         value = EPS.parse(part.strip())
@@ -215,10 +236,3 @@ def eps_values(text: str | None) -> tuple[float, ...]:
             raise DataError(f"--eps {part.strip()} must be a finite number >= 0")
         values.append(value)
     return tuple(values)
-
-
-def confidence_level(level: float) -> float:
-    """A level from a flag, checked."""
-    if not 0.5 <= level < 1:
-        raise DataError(f"--level {level:g} is a confidence of at least 0.5 and below 1")
-    return level

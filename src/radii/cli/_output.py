@@ -11,18 +11,25 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from radii import views
-from radii.errors import InputError, StoreError
+from radii.errors import DataError, StoreError
 from radii.terminal import plain, say
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from radii.views import Console, LatexConsole
+    from radii.views import Console, LatexConsole, TableRecord
 
 
 def console_for(*, as_latex: bool = False, **options: Any) -> Console | LatexConsole:
     """Where a command shows its tables: the terminal, or as LaTeX."""
     return views.LatexConsole() if as_latex else views.Console(**options)
+
+
+def print_parts(parts: Iterable[TableRecord | str], *, as_latex: bool = False) -> None:
+    """Tables and sentences in their order, where a command shows them."""
+    console = console_for(as_latex=as_latex, highlight=False)
+    for part in parts:
+        console.print(part)
 
 
 def print_json(value: Any, *, indent: int = 1) -> None:
@@ -56,8 +63,21 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
         writer.writerows(rows)
 
 
+def check_file(path: Path | None, flag: str) -> None:
+    """A directory in the place of a file to write is refused before any work."""
+    if path is not None and path.is_dir():
+        raise DataError(f"{path} is a directory: name a file with {flag}")
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file, in a folder that is made if need be."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
 @contextmanager
-def writing(path: Path | None, error: type[InputError] = StoreError) -> Iterator[None]:
+def writing(path: Path | None) -> Iterator[None]:
     """Turns a failure to write there into one sentence; without a path, to standard output.
 
     That its reader went away (head, less) is no failure.
@@ -67,7 +87,7 @@ def writing(path: Path | None, error: type[InputError] = StoreError) -> Iterator
     except OSError as reason:
         if path is None and isinstance(reason, BrokenPipeError):
             raise
-        raise error(
+        raise StoreError(
             f"{path or 'standard output'}: cannot be written ({reason.strerror or reason})"
         ) from None
 

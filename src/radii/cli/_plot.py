@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import eps_values
-from radii.cli._output import writing
+from radii.cli._options import add_eps_flag
+from radii.cli._output import write_file
 from radii.cli._sources import (
     add_claim_flags,
     add_only_flag,
     add_part_flags,
     add_places,
+    brackets_of,
     part_choice,
+    read_runs,
+    selected,
 )
 from radii.errors import DataError, InputError
+from radii.runs import NUMBER, Option, OptionForm, OptionRefusal
 from radii.terminal import note, say
-from radii.views import FIGURE_KINDS, FigureKind, FigureOptions, figure_kind
+from radii.views import FIGURE_KINDS, FigureOptions, figure_kind
 
 if TYPE_CHECKING:
     from radii.statistics import Distribution, Run
     from radii.views import FigureSource
 
+
+def _width(value: Any) -> float:
+    from radii.views import COLUMN_WIDTH, TEXT_WIDTH
+
+    width = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH}.get(value) or float(NUMBER.read(value))
+    if not 1.5 <= width <= 40:
+        raise OptionRefusal("must be column, text, or from 1.5 to 40 inches")
+    return width
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+WIDTH = Option(
+    name="width",
+    form=OptionForm("WIDTH", _width, "float"),
+    help="column (3.4 in), text (6 in), or inches",
+)
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
@@ -56,7 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_places(parser)
     add_part_flags(parser)
     parser.add_argument(
-        "--kind", default="ecdf", metavar="NAME[,NAME...]", help="which figures, or all (ecdf)"
+        "--kind",
+        type=_names,
+        default=("ecdf",),
+        metavar="NAME[,NAME...]",
+        help="which figures, or all (ecdf)",
     )
     parser.add_argument(
         "-o",
@@ -67,32 +95,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder, or one file ending in .pdf, .svg or .png (figures)",
     )
     parser.add_argument(
-        "--format", default="pdf", metavar="NAME[,NAME...]", help="in a folder: pdf, svg, png (pdf)"
+        "--format",
+        type=_names,
+        default=("pdf",),
+        metavar="NAME[,NAME...]",
+        help="in a folder: pdf, svg, png (pdf)",
     )
-    parser.add_argument(
-        "--width", default="text", metavar="WIDTH", help="column (3.4 in), text (6 in), or inches"
-    )
-    _add_selection(parser.add_argument_group("what of the results"))
-    _add_details(parser.add_argument_group("what is drawn"))
-
-
-def _add_selection(group: Any) -> None:
-    add_only_flag(group)
-    group.add_argument(
+    WIDTH.add_to(parser, default="text")
+    selection = parser.add_argument_group("what of the results")
+    add_only_flag(selection)
+    selection.add_argument(
         "--correct-only",
         action="store_true",
         help="leave misclassified inputs out, as the papers do",
     )
-    add_claim_flags(group)
-
-
-def _add_details(group: Any) -> None:
+    add_claim_flags(selection)
+    group = parser.add_argument_group("what is drawn")
     group.add_argument(
         "--by",
+        type=_names,
         metavar="NAME[,NAME...]",
         help="a line or box for each network (default), class, target, split, training",
     )
-    group.add_argument("--eps", metavar="E[,E...]", help="draw lines at these radii (see kinds)")
+    add_eps_flag(group, "draw lines at these radii (see kinds)")
     group.add_argument(
         "--sort",
         default="none",
@@ -106,26 +131,30 @@ def _add_details(group: Any) -> None:
         "--turnbull", action="store_true", help="ecdf: add the most likely distribution"
     )
     group.add_argument(
-        "--family", metavar="NAME[,NAME...]", help="fit, qq: lognormal, normal, weibull, gamma"
+        "--family",
+        dest="families",
+        type=_names,
+        metavar="NAME[,NAME...]",
+        help="fit, qq: lognormal, normal, weibull, gamma",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli._sources import read_runs, selected
-    from radii.statistics import Distribution
     from radii.views import caption, save_figure
 
-    kinds = _kinds(args.kind)
-    options = _options(args)
+    is_all = args.kind == ("all",)
+    # Figures of statistics are drawn only where they are named.
+    kinds = FIGURE_KINDS if is_all else {name: figure_kind(name) for name in args.kind}
+    names = (field.name for field in dataclasses.fields(FigureOptions))
+    options = FigureOptions(**{name: getattr(args, name) for name in names})
     files = _files(args, kinds)
     runs = read_runs(
         args.places,
         split=args.split,
         distrust=args.distrust,
-        joins_splits=True,
         choice=part_choice(args),
     )
-    distribution = selected(Distribution.union(map(Distribution.from_run, runs)), args.only)
+    distribution = selected(brackets_of(runs), args.only)
     if args.correct_only:
         distribution = distribution.correctly_classified()
     drawn = 0
@@ -133,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             figure = kind.draw(distribution, options)
         except InputError as error:
-            if args.kind != "all":
+            if not is_all:
                 raise DataError(f"{name}: {error}") from None
             note(f"{name} is left out: {error}")
             continue
@@ -142,19 +171,17 @@ def run(args: argparse.Namespace) -> int:
         if kind.eps == "axis":
             _note_beyond(name, figure.axes[0].get_xlim()[1], options.eps)
         for path in files[name]:
-            _make_folder(path.parent)
             save_figure(figure, path)
             say(path)
             drawn += 1
-        told = caption(
+        text = caption(
             name,
             distribution,
             source=_source(runs),
             eps=options.eps,
             confidence=options.confidence,
         )
-        with writing(path.with_suffix(".txt"), DataError):
-            path.with_suffix(".txt").write_text(told, "utf-8")
+        write_file(path.with_suffix(".txt"), text)
     if not drawn:
         raise DataError("no figure could be drawn from these results")
     return 0
@@ -190,13 +217,6 @@ def _note_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
         )
 
 
-def _kinds(text: str) -> dict[str, FigureKind]:
-    """By name; figures of statistics are drawn where they are named."""
-    if text == "all":
-        return dict(FIGURE_KINDS)
-    return {name: figure_kind(name) for name in _split_names(text)}
-
-
 def _files(args: argparse.Namespace, kinds: Iterable[str]) -> dict[str, list[Path]]:
     """Where each figure goes."""
     output: Path = args.output
@@ -205,49 +225,9 @@ def _files(args: argparse.Namespace, kinds: Iterable[str]) -> dict[str, list[Pat
         if len(kinds) > 1:
             raise DataError(f"{output}: one file holds one figure; name a folder for {len(kinds)}")
         return {kinds[0]: [output]}
-    formats = _split_names(args.format)
-    for name in formats:
+    for name in args.format:
         if f".{name}" not in FIGURE_SUFFIXES:
             raise DataError(f"format '{name}' is not one of pdf, svg, png")
     if output.suffix and not output.is_dir():
         raise DataError(f"{output}: a figure's file ends in .pdf, .svg or .png")
-    return {kind: [output / f"{kind}.{name}" for name in formats] for kind in kinds}
-
-
-def _options(args: argparse.Namespace) -> FigureOptions:
-    from radii.views import COLUMN_WIDTH, TEXT_WIDTH
-
-    widths = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH}
-    width = widths.get(args.width) or _parse_length("--width", args.width)
-    if not 1.5 <= width <= 40:
-        raise DataError(f"--width {args.width}: a figure is between 1.5 and 40 inches wide")
-    return FigureOptions(
-        by=tuple(_split_names(args.by)) if args.by else None,
-        eps=eps_values(args.eps),
-        sort=args.sort,
-        confidence=args.confidence,
-        turnbull=args.turnbull,
-        families=tuple(_split_names(args.family)) if args.family else None,
-        width=width,
-    )
-
-
-def _split_names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _parse_length(flag: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise DataError(f"{flag} {text} is not a number") from None
-    if not 0 <= value < float("inf"):
-        raise DataError(f"{flag} {text} must be a finite number >= 0")
-    return value
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{folder}: cannot be made ({error.strerror or error})") from None
+    return {kind: [output / f"{kind}.{name}" for name in args.format] for kind in kinds}

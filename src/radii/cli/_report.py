@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from radii.cli._options import add_open_flag, open_if_asked
+from radii.cli._output import check_file
 from radii.errors import DataError, InputError
 from radii.processes import parse_size
 from radii.terminal import say
@@ -64,8 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.views import make_payload, write_report
 
-    if args.output.is_dir():
-        raise DataError(f"{args.output} is a directory: name a file with --output")
+    check_file(args.output, "--output")
     payload = make_payload(
         args.places, title=args.title, own_notes=args.note, picture_bytes=_size(args.pictures)
     )

@@ -32,16 +32,16 @@ from radii.cli._options import (
     spare_workers,
     take_run_budget,
 )
-from radii.cli._output import console_for
+from radii.cli._output import print_json, print_parts, writing
 from radii.errors import ExperimentError, InputError
-from radii.runs import show_duration, values_of_file
+from radii.runs import values_of_file
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from radii.problem import Result
     from radii.runs import Observer, Plan, Retry
     from radii.store import Store
-    from radii.strategy import Agenda, Case, Question, RunEstimate
+    from radii.strategy import Agenda, Case, Question
 
 
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
@@ -53,22 +53,9 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
     limit = budget if budget < math.inf else plan.settings.proof_seconds()
     found = estimate(plan.cases(store), names, jobs=jobs, limit=limit, budget=budget)
     if as_json:
-        json.dump(dataclasses.asdict(found), sys.stdout, indent=1)
-        say("")
-        return
-    console = console_for()
-    console.print(views.estimate_table(found))
-    console.print(_sentence(found), highlight=False)
-
-
-def _sentence(found: RunEstimate) -> str:
-    if found.seconds.high == 0:
-        return "Nothing is left to do."
-    workers = "one worker" if found.jobs == 1 else f"{found.jobs} workers"
-    return (
-        f"The rest takes about {views.interval_text(found.seconds, show_duration)} with {workers}. "
-        "Run again without --estimate: what was found is kept."
-    )
+        print_json(dataclasses.asdict(found))
+    else:
+        print_parts(views.estimate_parts(found))
 
 
 LOG_FORMATS = ("bar", "json")
@@ -109,20 +96,15 @@ class EventLog:
         self._names = names
         self._context = context
         self._files = ExitStack()
-        self._stream = sys.stderr if path is None else self._opened(path)
+        self._stream: IO[str] = sys.stderr
+        if path is not None:
+            with writing(path):
+                self._stream = self._files.enter_context(path.open("a", -1, "utf-8"))
         self._began = time.monotonic()
         self._reported: set[tuple[str, str]] = set()
         self._asked: set[str] = set()
         self._total = self._finished = self._failures = 0
         self.reason = "done"
-
-    def _opened(self, path: Path) -> IO[str]:
-        try:
-            return self._files.enter_context(path.open("a", encoding="utf-8", buffering=1))
-        except OSError as error:
-            raise ExperimentError(
-                f"--log-file {path}: cannot be written ({error.strerror})"
-            ) from None
 
     def __enter__(self) -> Self:
         return self
@@ -295,18 +277,16 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
     plan = _plan(args, out, **fixed)
     jobs = args.jobs or (0 if cluster else plan.default_jobs())
     if (warning := plan.instances[0].property.warning) is not None:
-        say(f"radii: {warning}", file=sys.stderr)
+        note(warning)
     for network in plan.networks:
         if (opaque := network.graph.opaque) is not None:
-            message = f"{network.name}: {opaque.reason}: it is only attacked, nothing can be proven"
-            say(f"radii: {message}", file=sys.stderr)
+            note(f"{network.name}: {opaque.reason}: it is only attacked, nothing can be proven")
     _note_units(args, plan)
     if args.budget is not None and not args.quiet:
         text = f"{args.budget:g}"
-        say(
-            f"radii: --budget {text} without a unit still means {text} s for each input: "
-            f"write --budget-per-input {text}, or --budget {text}s for the whole run",
-            file=sys.stderr,
+        note(
+            f"--budget {text} without a unit still means {text} s for each input: "
+            f"write --budget-per-input {text}, or --budget {text}s for the whole run"
         )
     agenda = _agenda(args, plan, budget, is_estimate=is_estimate)
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
@@ -317,7 +297,8 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
                 summary = plan.growth(
                     store, retry, asks_arithmetic=is_asked, replace_changed=replaces
                 )
-                _note_growth(summary, out, args)
+                if summary and not args.quiet:
+                    note(f"{out} grows: {summary}")
                 plan.run(
                     store,
                     jobs=jobs,
@@ -333,14 +314,19 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
         except KeyboardInterrupt as stop:
             kept = "" if out is None else f"; what was found is in {out}, run again to continue"
             is_terminated = isinstance(stop, TerminationSignal)
-            say(f"radii: {'terminated' if is_terminated else 'interrupted'}{kept}", file=sys.stderr)
+            note(f"{'terminated' if is_terminated else 'interrupted'}{kept}")
             return 143 if is_terminated else 130
         if is_estimate:
             print_estimate(plan, store, jobs=jobs or 1, as_json=args.json)
             return 0
         _print_results(store, args)
         if budget is not None and not args.quiet:
-            _note_progress(plan, store)
+            from radii.strategy import is_closed
+
+            cases = plan.cases(store)
+            closed = sum(is_closed(case.search) for case in cases)
+            rest = "run again for more" if closed < len(cases) else "nothing is left to do"
+            note(f"{closed} of {len(cases)} brackets are closed; {rest}")
     return 0
 
 
@@ -363,12 +349,6 @@ def _retry(args: argparse.Namespace) -> Retry | None:
     if asked is not None and asked not in list(Retry):
         raise ExperimentError(f"--retry '{asked}' is not one of {', '.join(Retry)}")
     return None if asked is None else Retry(asked)
-
-
-def _note_growth(summary: str, out: Path | None, args: argparse.Namespace) -> None:
-    """Say what a directory gets beside what it holds, before any work."""
-    if summary and not args.quiet:
-        say(f"radii: {out} grows: {summary}", file=sys.stderr)
 
 
 def _note_units(args: argparse.Namespace, plan: Plan) -> None:
@@ -448,13 +428,3 @@ def _print_results(store: Store, args: argparse.Namespace) -> None:
     if args.json or args.quiet:
         for network, index, disagreement in store.disagreements():
             say(f"DISAGREEMENT {network} input {index}: {disagreement}", file=sys.stderr)
-
-
-def _note_progress(plan: Plan, store: Store) -> None:
-    """What is left when a budget is over, and that the same command goes on."""
-    from radii.strategy import is_closed
-
-    cases = plan.cases(store)
-    closed = sum(is_closed(case.search) for case in cases)
-    rest = "run again for more" if closed < len(cases) else "nothing is left to do"
-    say(f"radii: {closed} of {len(cases)} brackets are closed; {rest}", file=sys.stderr)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from radii import statistics, views
 from radii.cli._options import add_json_flag, add_latex_flag
 from radii.cli._output import console_for, print_json
-from radii.cli._sources import add_part_flags, part_choice
+from radii.cli._sources import add_part_flags, brackets_of, part_choice
 from radii.errors import ExperimentError
 from radii.terminal import note, say
 
@@ -118,7 +118,7 @@ def print_runs(
         return
     console = console_for(as_latex=as_latex)
     table = views.instance_table if instances else views.summary_table
-    whole = statistics.Distribution.union(map(statistics.Distribution.from_run, runs))
+    whole = brackets_of(runs)
     notes = [f"a part only: {excerpt}" for results in runs for excerpt in results.excerpts]
     console.print(table(whole, [*notes, *(() if as_latex else views.missing_notes(runs))]))
     if len(steps) > 1:

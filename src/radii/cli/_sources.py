@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,30 +75,10 @@ def part_choice(args: argparse.Namespace) -> PartChoice:
     return PartChoice(text, args.norm, args.arithmetic)
 
 
-def read_distributions(
-    places: Sequence[Path],
-    *,
-    split: str = "",
-    distrust: bool = False,
-    choice: PartChoice | None = None,
-    accepted: Mapping[Path, Collection[CertifiedStatement]] | None = None,
-) -> Distribution:
-    """All brackets of several places; what cannot be taken at its word goes to standard error.
-
-    Networks of the same name in several places carry the place's name too, unless they are one
-    network on several splits. `split` names the inputs of places that do not tell it themselves.
-    With `accepted`, only proofs count that one of a place's certificates shows.
-    """
+def brackets_of(runs: Iterable[Run]) -> Distribution:
+    """All brackets of several runs."""
     from radii.statistics import Distribution
 
-    runs = read_runs(
-        places,
-        split=split,
-        distrust=distrust,
-        joins_splits=True,
-        choice=choice,
-        accepted=accepted,
-    )
     return Distribution.union(map(Distribution.from_run, runs))
 
 
@@ -107,11 +87,17 @@ def read_runs(
     *,
     split: str = "",
     distrust: bool = False,
-    joins_splits: bool = False,
+    joins_splits: bool = True,
     choice: PartChoice | None = None,
     accepted: Mapping[Path, Collection[CertifiedStatement]] | None = None,
 ) -> list[Run]:
-    """The same, run by run; only with `joins_splits` is one network on several splits one."""
+    """The results in several places; what cannot be taken at its word goes to standard error.
+
+    Networks of the same name in several places carry the place's name too, unless they are one
+    network on several splits, which only `joins_splits` takes for one. `split` names the inputs of
+    places that do not name it themselves. With `accepted`, only proofs count that one of a place's
+    certificates shows.
+    """
     from radii.statistics import check_distinct, read, with_distinct_names
 
     check_distinct(places)

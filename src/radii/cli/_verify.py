@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import OUT, add_options
+from radii.cli._options import OUT, add_options, given
+from radii.cli._output import write_file
 from radii.errors import InputError, NetworkError, RadiiError, SpecificationError
 from radii.terminal import note, say
 
@@ -99,20 +100,17 @@ def run(args: argparse.Namespace) -> int:
     if args.property is None or args.category is not None:
         missing = "--category is for --instances" if args.category else "a property is missing"
         raise InputError(f"{missing}: radii verify NET.onnx PROP.vnnlib, or --instances LIST.csv")
-    memory = args.memory
-    if args.out is not None:
-        _check_writable(args.out, "--out")
-    if args.certificate is not None:
-        _check_writable(args.certificate, "--certificate")
+    _check_writable(args.out, "--out")
+    _check_writable(args.certificate, "--certificate")
 
-    work = (args, started, allowed, memory)
-    is_limited = memory is not None or allowed < math.inf
+    work = (args, started, allowed, args.memory)
+    is_limited = args.memory is not None or allowed < math.inf
     result = decide_in_time(*work) if is_limited else decide(*work)
     if result.message and result.replayed_on is None:
         note(result.message)
     text = str(result.verification)
     if args.out is not None:
-        _write_result(args.out, text)
+        write_file(args.out, text + "\n")
     written = _write_certificates(args.certificate, result)
     if args.json:
         facts = _result_object(args, result, time.monotonic() - started)
@@ -149,8 +147,7 @@ def decide(
     from radii import verifiers
     from radii.verifiers import decide_problem
 
-    chosen = {"device": args.device, "tool": args.tool}
-    options = {name: value for name, value in chosen.items() if value is not None}
+    options = given(args, ("device", "tool"))
     if args.device is not None:
         verifiers.check_device(args.device)
     if args.certificate is not None:
@@ -233,8 +230,10 @@ def _result_object(
     }
 
 
-def _check_writable(path: Path, flag: str) -> None:
+def _check_writable(path: Path | None, flag: str) -> None:
     """Fail before the work instead of after it."""
+    if path is None:
+        return
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise SpecificationError(
             f"{flag} {path} cannot be written; choose a file in a directory that can"
@@ -262,25 +261,14 @@ def _write_certificates(path: Path | None, result: VerifyResult) -> list[Path]:
     if len(kept) != 1:
         paths = [path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(1, len(kept) + 1)]
     for file, content in zip(paths, kept, strict=True):
-        try:
-            file.write_bytes(content or b"")
-        except OSError as error:
-            raise InputError(f"--certificate {file} cannot be written: {error.strerror}") from None
+        write_file(file, content or b"")
     return paths
-
-
-def _write_result(path: Path, answer: str) -> None:
-    try:
-        path.write_text(answer + "\n")
-    except OSError as error:
-        raise InputError(f"--out {path} cannot be written: {error.strerror}") from None
 
 
 def _run_instances(args: argparse.Namespace) -> int:
     """Exit code 2 if a line of the list could not be used: its result is `error`."""
     from radii.vnnlib import ResultTable, counterexample_names, read_instances
 
-    memory = args.memory
     listed = read_instances(args.instances, args.timeout)
     category = args.category or args.instances.resolve().parent.name
     rows = ResultTable(
@@ -292,9 +280,7 @@ def _run_instances(args: argparse.Namespace) -> int:
     if len(waiting) < len(listed):
         say(f"{rows.path}: {len(listed) - len(waiting)} results are kept", file=stream)
     for place in waiting:
-        row, message = _decide_instance(
-            args, listed[place], category, memory, rows.folder / names[place]
-        )
+        row, message = _decide_instance(args, listed[place], category, rows.folder / names[place])
         rows.put(place, row)
         same = (rows[other] for other, name in enumerate(names) if name == names[place])
         if not any(each is not None and each.result == "sat" for each in same):
@@ -313,11 +299,7 @@ def _run_instances(args: argparse.Namespace) -> int:
 
 
 def _decide_instance(
-    args: argparse.Namespace,
-    listed: ListedInstance,
-    category: str,
-    memory: int | None,
-    counterexample: Path,
+    args: argparse.Namespace, listed: ListedInstance, category: str, counterexample: Path
 ) -> tuple[ResultRow, str]:
     """One instance's row, and what there is to say about it. Preparing is reading the property."""
     from radii.vnnlib import ResultRow
@@ -330,7 +312,7 @@ def _decide_instance(
             network = _existing(folder / listed.onnx, NetworkError)
             property_ = _existing(folder / listed.vnnlib, SpecificationError)
             one = argparse.Namespace(**{**vars(args), "network": network, "property": property_})
-            result = decide_in_time(one, started, listed.seconds, memory)
+            result = decide_in_time(one, started, listed.seconds, args.memory)
             outcome, preparing = result.verification.outcome.value, result.reading_seconds
             message = "" if result.replayed_on else result.message
             _keep(result, counterexample)

@@ -183,8 +183,7 @@ from .tables._results import (
 )
 from .tables._runs import (
     audit_tables,
-    estimate_table,
-    interval_text,
+    estimate_parts,
 )
 
 __all__ = [
@@ -265,8 +264,8 @@ __all__ = [
     "draw_targets",
     "ecdf_curves",
     "effort_tables",
+    "estimate_parts",
     "estimate_sentences",
-    "estimate_table",
     "figure_kind",
     "finding_sentences",
     "fitted_groups",
@@ -277,7 +276,6 @@ __all__ = [
     "gap_summaries",
     "history_table",
     "instance_table",
-    "interval_text",
     "is_picture",
     "ks_matrices",
     "latex_lines",

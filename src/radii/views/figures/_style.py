@@ -230,12 +230,14 @@ def show_legend(figure: Figure, *panels: Axes) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure; the suffix (.pdf, .svg, .png) chooses the format."""
+    """Write a figure, in a folder that is made if need be; the suffix (.pdf, .svg, .png) chooses
+    the format."""
     from matplotlib import rc_context
 
     # Without the date of its making, the same figure is the same file.
     metadata = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(path.suffix)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with rc_context({"pdf.fonttype": EMBEDDED_TRUETYPE, "svg.hashsalt": "radii"}):
             figure.savefig(path, dpi=200, metadata=metadata)
     except (OSError, ValueError) as error:

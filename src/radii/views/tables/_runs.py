@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from radii.runs import ClaimStatus, Finding, show_duration
 from radii.strategy import PredictionInterval, RunEstimate
@@ -13,8 +13,20 @@ SHOWN_CLAIMS = 20
 """How many refuted claims are shown; the file of an audit has all."""
 
 
-def estimate_table(expected: RunEstimate) -> TableRecord:
-    """A row for each network."""
+def estimate_parts(expected: RunEstimate) -> Iterator[TableRecord | str]:
+    """What to expect of each network, and how long the rest takes."""
+    yield _estimate_table(expected)
+    if expected.seconds.high == 0:
+        yield "Nothing is left to do."
+        return
+    workers = "one worker" if expected.jobs == 1 else f"{expected.jobs} workers"
+    yield (
+        f"The rest takes about {_interval_text(expected.seconds, show_duration)} with {workers}. "
+        "Run again without --estimate: what was found is kept."
+    )
+
+
+def _estimate_table(expected: RunEstimate) -> TableRecord:
     note = f"in brackets: {expected.confidence:.0%} of what the finished ones leave possible"
     return TableRecord(
         title="What all inputs would give",
@@ -22,10 +34,10 @@ def estimate_table(expected: RunEstimate) -> TableRecord:
             TableColumn("network", lambda one: one.network),
             TableColumn("inputs", lambda one: one.inputs),
             TableColumn("finished", lambda one: one.finished + one.misclassified),
-            TableColumn("closed", lambda one: interval_text(one.closed, "{:.0%}".format)),
-            TableColumn("mean width", lambda one: interval_text(one.width, "{:.3g}".format)),
+            TableColumn("closed", lambda one: _interval_text(one.closed, "{:.0%}".format)),
+            TableColumn("mean width", lambda one: _interval_text(one.width, "{:.3g}".format)),
             TableColumn(
-                "time left, one worker", lambda one: interval_text(one.seconds, show_duration)
+                "time left, one worker", lambda one: _interval_text(one.seconds, show_duration)
             ),
         ],
         rows=expected.networks,
@@ -34,7 +46,7 @@ def estimate_table(expected: RunEstimate) -> TableRecord:
     )
 
 
-def interval_text(value: PredictionInterval, show: Callable[[float], str]) -> str:
+def _interval_text(value: PredictionInterval, show: Callable[[float], str]) -> str:
     if value.low == value.high:
         return show(value.middle)
     return f"{show(value.middle)} ({show(value.low)} to {show(value.high)})"
