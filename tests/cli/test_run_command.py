@@ -161,7 +161,7 @@ def test_a_budget_that_is_over_at_once_leaves_a_store_to_continue(
         (["--budget", "0"], "--budget 0 must be a number of seconds above 0"),
         (["--estimate", "--budget", "2h"], "--estimate measures a few inputs and stops"),
         (["--log-format", "xml"], "--log-format 'xml' is not one of bar, json"),
-        (["--log-file", "/nowhere/at/all"], "--log-file /nowhere/at/all: cannot be written"),
+        (["--log-file", "/nowhere/at/all"], "/nowhere/at/all: cannot be written"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii import statistics, views
-from radii.cli._options import add_eps_flag, add_json_flag, add_latex_flag, add_level_flag
+from radii.cli._options import (
+    add_eps_flag,
+    add_json_flag,
+    add_latex_flag,
+    add_level_flag,
+    add_options,
+)
 from radii.cli._output import check_file, print_json, print_parts, write_csv, writing
 from radii.cli._sources import (
     add_claim_flags,
@@ -23,6 +29,7 @@ from radii.cli._sources import (
     selected,
 )
 from radii.errors import DataError
+from radii.runs import Option, whole
 from radii.terminal import note
 
 if TYPE_CHECKING:
@@ -31,6 +38,12 @@ if TYPE_CHECKING:
 
 NAMED_GROUPS = ("network", "class", "target", "split", "training")
 """What `--by` knows by name; everything else is a column of the data."""
+
+PERMUTATIONS = Option(
+    name="permutations",
+    form=whole(least=19, below=2**20),
+    help="number of permutations in tests (4999)",
+)
 
 FIRST = "by only eps inputs fit csv html json latex"
 
@@ -85,16 +98,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which side of the brackets one-sided tests use (lower)",
     )
     add_level_flag(parser)
-    parser.add_argument(
-        "--permutations",
-        type=int,
-        default=4999,
-        metavar="N",
-        help="number of permutations in tests (4999)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the permutations (0)"
-    )
+    PERMUTATIONS.add_to(parser, default=4999)
+    add_options(parser, seed={"default": 0, "help": "seed of the permutations (0)"})
     add_claim_flags(parser)
     parser.add_argument(
         "--fit",
@@ -119,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         inputs=args.inputs,
         side=args.side,
         level=args.level,
-        permutations=_count(args.permutations),
+        permutations=args.permutations,
         seed=args.seed,
     )
     runs, distribution = _read(args)
@@ -169,9 +174,3 @@ def _write_tables(tables: dict[str, list[dict[str, Any]]], folder: Path) -> None
         for name, rows in tables.items():
             if rows:
                 write_csv(pd.DataFrame(rows), folder / f"{name}.csv")
-
-
-def _count(permutations: int) -> int:
-    if not 19 <= permutations <= 1_000_000:
-        raise DataError(f"--permutations {permutations} must be between 19 and 1000000")
-    return permutations

@@ -7,21 +7,22 @@ import dataclasses
 import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.cli._options import EPS, JOBS, add_json_flag, add_options, given
-from radii.cli._output import console_for, interruptible, print_json
+from radii.cli._output import interruptible, print_json, print_parts
+from radii.cli._train import TRAINING
 from radii.errors import ExperimentError, InputError
-from radii.runs import SECONDS, Option
+from radii.runs import COUNT, SECONDS, Option
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from radii import runs, training
     from radii.training import Cycle, Round
-    from radii.views import Console, LatexConsole, TableRecord
+    from radii.views import TableRecord
 
 
 FIRST = "data test arch require out rounds regime epochs eps json"
@@ -48,6 +49,7 @@ _TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
 LATEST = Option(
     name="seconds", form=SECONDS, help="begin no round after so many seconds (no limit)"
 )
+LATER_EPOCHS = Option(name="later_epochs", form=COUNT, help="epochs of later rounds (the same)")
 _MEASURING = ("property", "norm", "grid", "verifier", "arithmetic", "attack", "timeout", "memory")
 
 
@@ -83,15 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--epochs", type=int, default=10, metavar="N", help="epochs of the first round (10)"
     )
-    how.add_argument(
-        "--later-epochs", type=int, metavar="N", help="epochs of later rounds (the same)"
-    )
+    LATER_EPOCHS.add_to(how)
     how.add_argument("--domain", default="0:1", metavar="LOW:HIGH", help="valid inputs (0:1)")
-    how.add_argument("--batch", type=int, metavar="N", help="images per step (128)")
-    how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
-    how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
-    how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
-    how.add_argument("--seed", type=int, metavar="N", help="seed of everything random (0)")
+    for option in TRAINING:
+        if option.name in _TRAINING:
+            option.add_to(how)
     seek = parser.add_argument_group("how to seek counterexamples and to measure")
     EPS.add_to(seek, metavar="EPS", help="how far to seek (as the requirements say)")
     seek.add_argument(
@@ -120,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
 
     from radii.runs import default_jobs
     from radii.training import run_cycle
+    from radii.views import make_payload, write_report
 
     cycle = _cycle_from(args)
     torch.set_num_threads(1)
@@ -133,23 +132,21 @@ def run(args: argparse.Namespace) -> int:
             observer=_CycleDisplay(),
         )
     places = [args.out / f"round-{each.number}" / "results" for each in rounds]
-    page = _write_cycle_report(args.out, places)
+    page = args.out / "report.html"
+    write_report(make_payload(places, title=f"{args.out.name}: {len(places)} rounds"), page)
     if args.json:
         entries = [{**dataclasses.asdict(each), "is_met": each.is_met} for each in rounds]
         print_json({"met": rounds[-1].is_met, "rounds": entries})
     else:
-        _print_cycle(cycle, rounds, places, page)
+        print_parts(_cycle_parts(cycle, rounds, places, page))
     return 0 if rounds[-1].is_met else 1
 
 
 def _cycle_from(args: argparse.Namespace) -> Cycle:
     from radii.training import Cycle
 
-    for name in ("eps", "later_epochs"):
-        value = getattr(args, name)
-        if value is not None and not value > 0:
-            raise ExperimentError(f"--{name.replace('_', '-')} {value:g} must be above 0")
-
+    if args.eps is not None and not args.eps > 0:
+        raise ExperimentError(f"--eps {args.eps:g} must be above 0")
     return Cycle(
         architecture=args.arch,
         data=args.data,
@@ -181,27 +178,19 @@ class _CycleDisplay:
         return ProgressBar()
 
 
-def _write_cycle_report(out: Path, places: Sequence[Path]) -> Path:
-    """The report of all rounds."""
-    from radii.views import make_payload, write_report
-
-    page = out / "report.html"
-    write_report(make_payload(places, title=f"{out.name}: {len(places)} rounds"), page)
-    return page
-
-
-def _print_cycle(cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], page: Path) -> None:
+def _cycle_parts(
+    cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], page: Path
+) -> Iterator[TableRecord | str]:
     """The rounds in a table, and how they compare."""
-    console = console_for(highlight=False)
-    console.print(_rounds_table(cycle, rounds))
+    yield _rounds_table(cycle, rounds)
     if len(rounds) > 1:
-        _compare(console, (places[0], places[-1]))
-    console.print(f"All rounds: {page}")
+        yield from _dominance((places[0], places[-1]))
+    yield f"All rounds: {page}"
     if len(rounds) > 1:
         named = " ".join(shlex.quote(str(place)) for place in places)
-        console.print(f"Statistics between them: radii compare {named}")
+        yield f"Statistics between them: radii compare {named}"
     for outcome in rounds[-1].outcomes:
-        console.print(f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}")
+        yield f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}"
 
 
 def _rounds_table(cycle: Cycle, rounds: Sequence[Round]) -> TableRecord:
@@ -220,17 +209,14 @@ def _rounds_table(cycle: Cycle, rounds: Sequence[Round]) -> TableRecord:
     return TableRecord(title=f"{cycle.test}, eps {cycle.eps:g}", columns=columns, rows=rounds)
 
 
-def _compare(console: Console | LatexConsole, places: Sequence[Path]) -> None:
+def _dominance(places: Sequence[Path]) -> list[str]:
     """The first round against the last, input by input."""
     from radii.cli._sources import brackets_of, read_runs
     from radii.statistics import ComparisonOptions, compare_groups
 
+    options = ComparisonOptions(by="network", inputs="all")
     try:
-        distribution = brackets_of(read_runs(places))
-        options = ComparisonOptions(by="network", inputs="all")
-        compared = compare_groups(distribution, options, note=note)
+        compared = compare_groups(brackets_of(read_runs(places)), options, note=note)
     except InputError as error:  # as when a round classifies no image correctly
-        console.print(f"The first and the last round are not compared: {error}.")
-        return
-    for pair in compared.comparisons:
-        console.print(f"{pair.dominance}")
+        return [f"The first and the last round are not compared: {error}."]
+    return [f"{pair.dominance}" for pair in compared.comparisons]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from radii import views
 from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options, check_files
@@ -17,7 +17,7 @@ from radii.runs import COUNT, SECONDS, Option
 
 if TYPE_CHECKING:
     from radii.cli._progress import EnsembleProgress
-    from radii.ensembles import EnsembleStudy, RandomizedAttack
+    from radii.ensembles import EnsembleStudy, GameValue, RandomizedAttack
     from radii.networks import Network
 
 
@@ -199,15 +199,7 @@ def _verify(args: argparse.Namespace) -> int:
             value = study.value(args.eps, alpha=args.alpha, budget=_budget(args))
         is_robust = None if args.alpha is None else value.is_robust(args.alpha)
         _write_report(args, study)
-        if args.json:
-            print_json(
-                {
-                    **views.game_object(study, value, args.alpha),
-                    **views.limited_game_object(study, value, args.attacks),
-                }
-            )
-        else:
-            print_parts(views.game_parts(study, value, alpha=args.alpha, attacks=args.attacks))
+        _show(args, study, value, alpha=args.alpha, attacks=args.attacks)
     return 0 if args.alpha is None or is_robust else 1
 
 
@@ -219,17 +211,15 @@ def _attack(args: argparse.Namespace) -> int:
         if args.save is not None:
             _save(args.save, study, attack)
         _write_report(args, study)
-        if args.json:
-            print_json(
-                {
-                    **views.game_object(study, value, None),
-                    **views.limited_game_object(study, value, args.attacks),
-                    **views.randomized_attack_object(study, attack),
-                }
-            )
-        else:
-            print_parts(views.randomized_attack_parts(study, value, attack, args.attacks))
+        _show(args, study, value, attack=attack, attacks=args.attacks)
     return 0
+
+
+def _show(args: argparse.Namespace, study: EnsembleStudy, value: GameValue, **asked: Any) -> None:
+    if args.json:
+        print_json(views.game_object(study, value, **asked))
+    else:
+        print_parts(views.game_parts(study, value, **asked))
 
 
 def _save(path: Path, study: EnsembleStudy, attack: RandomizedAttack) -> None:

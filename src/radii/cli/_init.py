@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.cli._options import add_options, check_files
+from radii.cli._output import write_file
 from radii.errors import ExperimentError
 from radii.runs import COUNT, Experiment, Option, values_of_file
 from radii.terminal import say
@@ -101,13 +102,13 @@ def run(args: argparse.Namespace) -> int:
     if table is not None and table[0].exists() and not args.force:
         say("", f"{table[0]}: exists already and is used as it is")
     elif table is not None:
-        _write(*table, force=args.force)
+        write_file(*table)
         say(
             "",
             f"{table[0]}: what each column seems to be; edit it to say which features stay fixed "
             "and how far the others may move",
         )
-    _write(args.output, text, force=args.force)
+    write_file(args.output, text)
     Experiment.from_options(values_of_file(args.output))  # what cannot be read is our bug
     say("", f"{args.output}: written. Next: radii run {args.output} --out results")
     return 0
@@ -184,13 +185,9 @@ def _selected(data: str, inputs: int | None, ask: Prompt, label: str | None) -> 
     if Spec.parse(data).steps and inputs is None:
         return data
     available = len(load_spec(data, label=label))
-    answer = inputs or ask(f"How many of the {available} inputs", "--inputs", str(SUGGESTED_INPUTS))
-    try:
-        count = int(answer)
-    except ValueError:
-        raise ExperimentError(f"'{answer}' is no number of inputs") from None
-    if count < 1:
-        raise ExperimentError(f"{count} inputs are too few: name at least 1")
+    count = inputs or INPUTS.parse(
+        ask(f"How many of the {available} inputs", "--inputs", str(SUGGESTED_INPUTS))
+    )
     return data if count >= available else f"{data}[random {count} seed 0]"
 
 
@@ -215,13 +212,3 @@ def _print_inspection(
         shape = "x".join(map(str, one.network.input_shape))
         say(f"{one.network.name}: {shape} -> {one.network.output_size} classes, right when fed")
         say(*lines_of(one)[1:])
-
-
-def _write(path: Path, text: str, *, force: bool) -> None:
-    try:
-        with path.open("w" if force else "x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise ExperimentError(f"{path} exists already: --force replaces it") from None
-    except OSError as error:
-        raise ExperimentError(f"{path}: cannot be written ({error.strerror})") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from radii.cli._options import add_open_flag
 from radii.errors import ExperimentError
+from radii.runs import Option, whole
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ HOST = "127.0.0.1"
 PORT = 8765
 NEIGHBOURS = 20
 """How many ports after the usual one are tried when others have it."""
+
+PORTS = Option(
+    name="port",
+    form=whole(least=0, below=2**16),
+    help=f"port to listen on ({PORT}, or the next that is free; 0: any that is free)",
+)
 
 DESCRIPTION = "Serve the report's page for all experiments below the directories, live."
 
@@ -43,12 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a run, or a folder where runs are or will be",
     )
-    parser.add_argument(
-        "--port",
-        type=int,
-        metavar="N",
-        help=f"port to listen on ({PORT}, or the next that is free)",
-    )
+    PORTS.add_to(parser)
     parser.add_argument(
         "--host",
         default=HOST,
@@ -86,8 +88,6 @@ def run(args: argparse.Namespace) -> int:
 def _start(args: argparse.Namespace) -> LiveServer:
     from radii.views import Gate, LiveServer, token_for
 
-    if args.port is not None and not 0 <= args.port <= 65535:
-        raise ExperimentError(f"--port {args.port} must be from 0 to 65535; 0: any that is free")
     gate = Gate(token_for(args.places), args.host)
     ports = range(PORT, PORT + NEIGHBOURS) if args.port is None else [args.port]
     for port in ports:

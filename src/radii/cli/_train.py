@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import EPS, OUT, add_options
+from radii.cli._options import EPS, OUT, add_options, given
 from radii.cli._output import interruptible
 from radii.errors import DataError, TrainingError
+from radii.runs import COUNT, NUMBER, SEED, TEXT, Option, whole
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
@@ -42,18 +43,29 @@ architectures:  dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, mn
 
 MOST_THREADS = 1024
 
-_TRAINING_SETTINGS = (
-    "epochs",
-    "batch",
-    "optimizer",
-    "rate",
-    "rate_step",
-    "rate_factor",
-    "momentum",
-    "weight_decay",
-    "class_weights",
-    "seed",
+TRAINING = (
+    Option(name="epochs", form=COUNT, help="passes over the data (10)"),
+    Option(name="batch", form=COUNT, help="images per step (128)"),
+    Option(name="optimizer", form=TEXT, help="adam (default) or sgd"),
+    Option(name="rate", form=NUMBER, metavar="R", help="learning rate (0.001)"),
+    Option(name="rate_step", form=whole(least=0), help="epochs after which the rate falls (never)"),
+    Option(
+        name="rate_factor",
+        form=NUMBER,
+        metavar="F",
+        help="factor by which the rate then falls (0.1)",
+    ),
+    Option(name="momentum", form=NUMBER, metavar="M", help="momentum of sgd (0.9)"),
+    Option(name="weight_decay", form=NUMBER, metavar="W", help="L2 penalty (0)"),
+    Option(
+        name="class_weights",
+        form=TEXT,
+        metavar="WEIGHTS",
+        help="weights of classes in the loss: 3=2,8=1.5, or balanced-robustness (all 1)",
+    ),
+    Option(name="seed", form=SEED, help="seed of everything random (0)"),
 )
+"""Settings of a training; radii cycle has some of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,29 +102,13 @@ def add_training_flags(parser: argparse.ArgumentParser) -> None:
     )
     OUT.add_to(what, required=True, help="where the network and its card go")
     how = parser.add_argument_group("how to train")
-    how.add_argument("--epochs", type=int, metavar="N", help="passes over the data (10)")
-    how.add_argument("--batch", type=int, metavar="N", help="images per step (128)")
-    how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
-    how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
-    how.add_argument(
-        "--rate-step", type=int, metavar="N", help="epochs after which the rate falls (never)"
-    )
-    how.add_argument(
-        "--rate-factor", type=float, metavar="F", help="factor by which the rate then falls (0.1)"
-    )
-    how.add_argument("--momentum", type=float, metavar="M", help="momentum of sgd (0.9)")
-    how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
-    how.add_argument(
-        "--class-weights",
-        metavar="WEIGHTS",
-        help="weights of classes in the loss: 3=2,8=1.5, or balanced-robustness (all 1)",
-    )
+    for option in TRAINING:
+        option.add_to(how)
     EPS.add_to(
         how,
         metavar="EPS",
         help="radius of the robust accuracy shown (the regime's; 0.1 for grey, 8/255 for colour)",
     )
-    how.add_argument("--seed", type=int, metavar="N", help="seed of everything random (0)")
     how.add_argument("--device", metavar="NAME", help="where it is trained: cpu, cuda, mps (cpu)")
     how.add_argument(
         "--threads",
@@ -164,12 +160,11 @@ def training_data(args: argparse.Namespace) -> tuple[Dataset, Dataset | None]:
 def training_options(args: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `radii.training.train` that the flags give."""
     names = ("regime", "out", "domain", "mean", "std", "eps", "device")
-    return {name: getattr(args, name) for name in names} | _given_settings(args)
+    return {name: getattr(args, name) for name in names} | _settings(args)
 
 
-def _given_settings(args: argparse.Namespace) -> dict[str, Any]:
-    values = {name: getattr(args, name) for name in _TRAINING_SETTINGS}
-    return {name: value for name, value in values.items() if value is not None}
+def _settings(args: argparse.Namespace) -> dict[str, Any]:
+    return given(args, (one.name for one in TRAINING))
 
 
 def _warn(regime: str) -> None:
@@ -185,8 +180,8 @@ def _tune_regime(args: argparse.Namespace, data: Dataset) -> tuple[str, dict[str
     """The best regime and rates that a search finds; flags that it searches over are refused."""
     from radii.training import Trial, tune
 
-    given = _given_settings(args)
-    searched = [name for name in ("rate", "rate_step", "rate_factor") if name in given]
+    settings = _settings(args)
+    searched = [name for name in ("rate", "rate_step", "rate_factor") if name in settings]
     if searched:
         flag = searched[0].replace("_", "-")
         raise TrainingError(f"--{flag} is what --tune searches: leave one of them out")
@@ -208,7 +203,7 @@ def _tune_regime(args: argparse.Namespace, data: Dataset) -> tuple[str, dict[str
         std=args.std,
         on_trial=show,
         device=args.device,
-        **given,
+        **settings,
     )
     return best.regime, dict(best.settings)
 

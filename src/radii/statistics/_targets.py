@@ -27,9 +27,11 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
 
     Every other class must have been a target of every input. `classes` is how many there are, by
     default the number of the network's outputs, which runs of radii know. Brackets of some targets
-    alone say nothing of the others.
+    alone say nothing of the others. A distribution without targets is returned as it is.
     """
     target = distribution.column("target")
+    if np.all(target == NO_NUMBER):
+        return distribution
     if np.any(target == NO_NUMBER):
         raise DataError("a bracket without a target cannot be combined over targets")
     labels = distribution.label

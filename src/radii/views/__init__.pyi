@@ -147,9 +147,6 @@ from .tables._ensembles import (
     game_curve_parts,
     game_object,
     game_parts,
-    limited_game_object,
-    randomized_attack_object,
-    randomized_attack_parts,
 )
 from .tables._guarantees import (
     curve_parts,
@@ -282,7 +279,6 @@ __all__ = [
     "latex_row",
     "latex_table",
     "latex_text",
-    "limited_game_object",
     "make_board",
     "make_payload",
     "markdown_lines",
@@ -296,8 +292,6 @@ __all__ = [
     "qq_points",
     "radius_densities",
     "radius_histograms",
-    "randomized_attack_object",
-    "randomized_attack_parts",
     "render_live_page",
     "render_page",
     "results_object",

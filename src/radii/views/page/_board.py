@@ -24,7 +24,6 @@ import radii
 from radii.errors import DataError
 from radii.problem import ProofStatus
 from radii.statistics import (
-    NO_NUMBER,
     Distribution,
     Run,
     check_distinct,
@@ -201,8 +200,6 @@ def _property(run: Run, part: Distribution) -> str:
 
 def _one_bracket_an_input(part: Distribution) -> Distribution:
     """The smallest over targets, which must all be there: a share is one of inputs."""
-    if np.all(part.column("target") == NO_NUMBER):
-        return part
     try:
         return over_targets(part)
     except DataError as error:

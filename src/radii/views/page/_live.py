@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,36 +56,29 @@ def find_experiments(roots: Sequence[Path], store_file: str = STORE_FILE) -> lis
     """In the order of the directories, then by name. Ensembles have a store of another name."""
     found: dict[Path, ExperimentFolder] = {}
     for root in roots:
-        for place in _below(root, store_file):
-            if place not in found:
-                found[place] = ExperimentFolder(
-                    _id(place), _name(place, root, len(roots) > 1), place
-                )
+        for path in files_below(root, SEARCH_DEPTH):
+            place = path.parent
+            if path.name != store_file or place in found or path.is_symlink():
+                continue
+            below = place.relative_to(root)
+            shown = root.name / below if len(roots) > 1 or not below.parts else below
+            name = os.fsencode(shown).decode("utf-8", "replace")
+            found[place] = ExperimentFolder(id_of(place), name, place)
     return list(found.values())
 
 
-def _below(root: Path, store_file: str) -> list[Path]:
-    """Links are not followed: neither to directories nor to a store."""
-    places = []
+def files_below(root: Path, most_depth: int) -> Iterator[Path]:
+    """Files in order of their names; links to folders are not followed, nor hidden ones entered."""
     for folder, folders, files in os.walk(root):
         place = Path(folder)
-        depth = len(place.relative_to(root).parts)
-        folders[:] = (
-            [] if depth >= SEARCH_DEPTH else sorted(f for f in folders if not f.startswith("."))
-        )
-        if store_file in files and not (place / store_file).is_symlink():
-            places.append(place)
-    return places
+        is_deepest = len(place.relative_to(root).parts) >= most_depth
+        folders[:] = [] if is_deepest else sorted(f for f in folders if not f.startswith("."))
+        yield from (place / name for name in sorted(files))
 
 
-def _id(place: Path) -> str:
+def id_of(place: Path) -> str:
+    """By which a request names a folder or file, instead of by its path."""
     return hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
-
-
-def _name(place: Path, root: Path, has_others: bool) -> str:
-    below = place.relative_to(root)
-    shown = root.name / below if has_others or not below.parts else below
-    return os.fsencode(shown).decode("utf-8", "replace")
 
 
 # What the page is told about every experiment, read anew when it asks: nothing runs by itself.
@@ -387,17 +380,20 @@ class ExperimentWatcher:
             return [one for one in known if one.found.id in wanted]
         return [one for one in known if one.found.place in self.roots]
 
-    def set_paused(self, id_: str, is_paused: bool) -> None:
-        """Ask a run to pause, or let it go on."""
+    def pause(self, id_: str) -> None:
+        """Ask the run of that experiment to pause."""
+        self._pause_flag(id_).raise_()
+
+    def resume(self, id_: str) -> None:
+        """Let it go on."""
+        self._pause_flag(id_).lower()
+
+    def _pause_flag(self, id_: str) -> PauseFlag:
         with self.lock:
             self._look()
             if id_ not in self._watched:
                 raise StoreError("there is no such experiment here")
-            flag = PauseFlag(self._watched[id_].found.place)
-        if is_paused:
-            flag.raise_()
-        else:
-            flag.lower()
+            return PauseFlag(self._watched[id_].found.place)
 
     def _look(self) -> None:
         began = time.monotonic()

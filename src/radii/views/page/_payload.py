@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from radii.ensembles import EnsembleResults
 
 
+Value = TypeVar("Value")
+
 PAYLOAD_FORMAT = 1
 
 PICTURE_BYTES = 16 * 2**20
@@ -68,7 +70,7 @@ ROW_COLUMNS |= {"queries": "u4", "missing": "u4", "cancelled": "u4"}
 
 HISTORY_NUMBERS = {"eps": "f8", "seconds": "f4", "proof_eps": "f8", "distance": "f8"}
 HISTORY_NUMBERS |= {"lower": "f8", "upper": "f8"}
-HISTORY_WORDS = ("kind", "verdict", "verifier", "message")
+HISTORY_WORDS = {"kind": "u2", "verdict": "u2", "verifier": "u2", "message": "u4"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,25 +197,42 @@ def _add_experiments(
     columns.add("difference_scale", pictures.difference_scale, "f4")
     note = "" if picture_bytes is None else pictures.note(picture_bytes)
     axis = _eps_axis(runs, counted)
+    classes = {
+        int(one) for name in ("witness_class", "target") for one in np.unique(measured.column(name))
+    }
+    targeted = set(measured.column("property")[measured.column("target") != NO_NUMBER].tolist())
+    has_one_source = len({run.settings.source for run in runs}) == 1
     return pictures.block, {
-        "experiments": [_experiment(run) for run in runs],
+        "experiments": [
+            {
+                "place": str(run.place),
+                "is_measured": run.is_measured,
+                **{name: run.settings.text_of(name) for name in REPORT_SETTINGS},
+            }
+            for run in runs
+        ],
         "networks": _networks(runs, counted),
-        "catalogue": _statistic_columns(),
-        "classes": sorted({*measured.labels, *_class_numbers(measured)}),
+        # What the page has a column for: the values of a network are under the same names.
+        "catalogue": [
+            {"name": one.name, "title": one.title, "unit": one.unit.value, "about": one.about}
+            for one in CATALOGUE.values()
+        ],
+        "classes": sorted({*measured.labels, *classes} - {NO_NUMBER}),
         "eps": axis,
         "summary": summary_sentences(runs, measured, counted),
         "notes": [*notes(runs), *target_notes, *([note] if note else [])],
         "disagreements": _disagreements(runs),
         "pairs": pair_objects(counted, LEVEL) if are_comparable(runs) else [],
-        "correlations": correlation_rows(measured) if _have_same_data(runs) else [],
+        "correlations": correlation_rows(measured) if has_one_source else [],
         **({} if picture_bytes is None else _statistics(runs, counted, axis["top"])),
         "scopes": scopes,
         "checks": checks,
-        "has_targets": bool(np.any(measured.column("target") != NO_NUMBER)),
-        "targets_are_become": _are_become(measured),
+        "has_targets": bool(targeted),
+        # Targets to be taken for, not only to reach the label's output.
+        "targets_are_become": all(spec.startswith("become") for spec in targeted),
         "shapes": pictures.shapes,
-        "features": _features(runs),
-        "class_names": _class_names(runs),
+        "features": _common(feature_names(run.settings) for run in runs),
+        "class_names": list(_common(run.settings.class_names for run in runs) or ()),
         **tables,
     }
 
@@ -227,27 +246,10 @@ def _statistics(runs: Sequence[Run], counted: Distribution, top: float) -> dict[
     }
 
 
-def _have_same_data(runs: Sequence[Run]) -> bool:
-    return len({run.settings.source for run in runs}) == 1
-
-
-def _features(runs: Sequence[Run]) -> dict[str, Any] | None:
-    """Names and scales of the features, where all runs have the same."""
-    first, *others = [feature_names(run.settings) for run in runs]
+def _common(values: Iterable[Value]) -> Value | None:
+    """What all runs have; None where they differ."""
+    first, *others = values
     return first if all(other == first for other in others) else None
-
-
-def _class_names(runs: Sequence[Run]) -> list[str]:
-    """The data's words for labels 0, 1, ..., where all runs have the same."""
-    first, *others = [run.settings.class_names for run in runs]
-    return list(first) if all(other == first for other in others) else []
-
-
-def _are_become(measured: Distribution) -> bool:
-    """Whether every target was one to be taken for, not only one to reach the label's output."""
-    is_targeted = measured.column("target") != NO_NUMBER
-    specs = measured.column("property")[is_targeted]
-    return bool(np.char.startswith(specs, "become").all())
 
 
 def _add_no_rows(columns: PackedArrays) -> dict[str, Any]:
@@ -270,9 +272,6 @@ def _one_bracket_an_input(measured: Distribution) -> tuple[Distribution, list[st
     """One bracket an input, for shares of inputs: the smallest over targets where they are all."""
     parts, sentences = [], []
     for name, part in measured.by_network().items():
-        if np.all(part.column("target") == NO_NUMBER):
-            parts.append(part)
-            continue
         try:
             parts.append(over_targets(part))
         except DataError:
@@ -329,15 +328,13 @@ def _add_histories(columns: PackedArrays, runs: Sequence[Run]) -> dict[str, list
         steps += [step for history in histories for step in history]
     columns.add("history_start", np.concatenate([[0], np.cumsum(counts)]), "u4")
     for name, kind in HISTORY_NUMBERS.items():
-        values = [getattr(step, name) for step in steps]
-        columns.add(f"history_{name}", [math.nan if v is None else v for v in values], kind)
-    tables = {}
-    for name in HISTORY_WORDS:
-        words: dict[str, int] = {}
-        codes = [words.setdefault(getattr(step, name), len(words)) for step in steps]
-        columns.add(f"history_{name}", codes, "u4" if name == "message" else "u2")
-        tables[f"{name}s"] = list(words)
-    return tables
+        columns.add_known(f"history_{name}", (getattr(step, name) for step in steps), kind)
+    return {
+        f"{name}s": columns.add_words(
+            f"history_{name}", (getattr(step, name) for step in steps), kind
+        )
+        for name, kind in HISTORY_WORDS.items()
+    }
 
 
 def _codes(distribution: Distribution, networks: Sequence[str]) -> Any:
@@ -345,24 +342,19 @@ def _codes(distribution: Distribution, networks: Sequence[str]) -> Any:
     return order[np.searchsorted(np.array(networks), distribution.network, sorter=order)]
 
 
-def _experiment(run: Run) -> dict[str, Any]:
-    settings = {name: run.settings.text_of(name) for name in REPORT_SETTINGS}
-    return {"place": str(run.place), "is_measured": run.is_measured, **settings}
-
-
 def _networks(runs: Sequence[Run], counted: Distribution) -> list[dict[str, Any]]:
     objects = []
     parts = counted.by_network()
     for place, run in enumerate(runs):
         for name, measured in Distribution.from_run(run).by_network().items():
-            part = parts[name]
+            part, weakest = parts[name], weakest_arithmetic(measured)
             median = part.correctly_classified().median() if part.holds.any() else None
             objects.append(
                 {
                     "name": name,
                     "fingerprint": str(measured.column("fingerprint")[0]),
                     "experiment": place,
-                    "arithmetic": _text(weakest_arithmetic(measured)),
+                    "arithmetic": None if weakest is None else str(weakest),
                     "inputs": len(part),
                     "instances": len(measured),
                     "accuracy": float(part.holds.mean()),
@@ -373,14 +365,6 @@ def _networks(runs: Sequence[Run], counted: Distribution) -> list[dict[str, Any]
                 }
             )
     return objects
-
-
-def _statistic_columns() -> list[dict[str, str]]:
-    """What the page has a column for: the values of a network are under the same names."""
-    return [
-        {"name": one.name, "title": one.title, "unit": one.unit.value, "about": one.about}
-        for one in CATALOGUE.values()
-    ]
 
 
 def _class_margins(part: Distribution) -> dict[str, float]:
@@ -415,15 +399,6 @@ def _eps_axis(runs: Sequence[Run], counted: Distribution) -> dict[str, float]:
     return {"top": top, "start": round(start / step) * step, "step": step}
 
 
-def _class_numbers(measured: Distribution) -> set[int]:
-    columns = (measured.column(name) for name in ("witness_class", "target"))
-    return {int(value) for column in columns for value in np.unique(column)} - {NO_NUMBER}
-
-
 def _title(shown: Sequence[Run | EnsembleResults]) -> str:
     names = [one.place.resolve().name if one.place else "ensemble" for one in shown]
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-
-
-def _text(arithmetic: Arithmetic | None) -> str | None:
-    return None if arithmetic is None else str(arithmetic)

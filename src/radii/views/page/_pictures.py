@@ -52,6 +52,16 @@ class PackedArrays:
         self._parts.append(padded)
         self._size += len(padded)
 
+    def add_words(self, name: str, texts: Iterable[str], kind: str = "u2") -> list[str]:
+        """Texts as places in the list of distinct ones, which is returned."""
+        words: dict[str, int] = {}
+        self.add(name, [words.setdefault(text, len(words)) for text in texts], kind)
+        return list(words)
+
+    def add_known(self, name: str, values: Iterable[float | None], kind: str = "f8") -> None:
+        """Numbers, NaN where there is none."""
+        self.add(name, [math.nan if value is None else value for value in values], kind)
+
     def compressed(self) -> bytes:
         """What the browser's DecompressionStream('deflate') takes apart."""
         return zlib.compress(b"".join(self._parts), level=6)

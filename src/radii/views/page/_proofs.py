@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from radii.statistics import Distribution, Run, proof_statuses
 from radii.store import Record
 from radii.views.page._pictures import PackedArrays
-
-CHECK_NUMBERS = ("bytes", "nodes", "lemmas", "seconds")
 
 
 def add_proofs(
@@ -22,28 +19,19 @@ def add_proofs(
     """
     if not proof_statuses(measured):
         return None
-    words: dict[str, dict[str, int]] = {name: {} for name in ("status", "checker", "reason")}
-    numbers: dict[str, list[float]] = {name: [] for name in CHECK_NUMBERS}
-    codes: dict[str, list[int]] = {name: [] for name in words}
-    for facts in (_check_facts(one) for run in runs for one in _records(run)):
-        for name, found in words.items():
-            codes[name].append(found.setdefault(facts.get(name, ""), len(found)))
-        for name, values in numbers.items():
-            values.append(math.nan if facts.get(name) is None else facts[name])
-    for name, places in codes.items():
-        columns.add(f"proof_{name}", places, "u2")
-    for name, values in numbers.items():
-        columns.add(f"proof_{name}", values, "f8")
-    return {name: list(found) for name, found in words.items()}
-
-
-def _records(run: Run) -> Sequence[Record | None]:
-    """One a row; None where nothing is known but what a file says."""
-    return run.records or [None] * len(run)
+    records = (record for run in runs for record in run.records or [None] * len(run))
+    rows = [_check_facts(record) for record in records]
+    words = {
+        name: columns.add_words(f"proof_{name}", (row.get(name, "") for row in rows))
+        for name in ("status", "checker", "reason")
+    }
+    for name in ("bytes", "nodes", "lemmas", "seconds"):
+        columns.add_known(f"proof_{name}", (row.get(name) for row in rows))
+    return words
 
 
 def _check_facts(record: Record | None) -> dict[str, Any]:
-    """What the page says of the proof of a lower side."""
+    """What the page says of the proof of a lower side; nothing of a row that a file claims."""
     proof = None if record is None else record.proof
     if record is None or proof is None:
         return {}

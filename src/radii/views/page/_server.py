@@ -186,10 +186,24 @@ class Handler(BaseHTTPRequestHandler):
         self._answer({"/": self._page, **self._readings})
 
     def do_POST(self) -> None:
-        orders = {"/pause": self._pause, "/resume": self._resume}
-        if self.server.starter is not None:
-            orders |= {"/start": self._start, "/stop": self._stop}
+        watch, starter = self.server.watch, self.server.starter
+        orders = {
+            "/pause": self._order("asked to pause", watch.pause, "experiment"),
+            "/resume": self._order("resumed", watch.resume, "experiment"),
+        }
+        if starter is not None:
+            orders["/start"] = self._order("started", starter.start, "file")
+            orders["/stop"] = self._order("asked to stop", starter.stop, "file")
         self._answer(orders)
+
+    def _order(self, answer: str, act: Callable[[str], None], subject: str) -> Route:
+        """Acts on the experiment or file that the request names."""
+
+        def route() -> Response:
+            act(self._text(subject))
+            return answer.encode(), TEXT
+
+        return route
 
     def _answer(self, known: dict[str, Route]) -> None:
         target = self.server.gate.admit(self.path, self.headers)
@@ -220,7 +234,7 @@ class Handler(BaseHTTPRequestHandler):
             "/facts.json": lambda: (snapshots.facts(self._list("show")), JSON),
             "/columns.bin": lambda: (snapshots.columns(self._text("snapshot")), BYTES),
             "/pictures.json": lambda: (
-                snapshots.pictures(self._text("snapshot"), self._number("input")),
+                snapshots.pictures(self._text("snapshot"), int(self._text("input"))),
                 JSON,
             ),
         }
@@ -238,36 +252,11 @@ class Handler(BaseHTTPRequestHandler):
         told["files"] = None if starter is None else starter.told()
         return json.dumps(told, allow_nan=False, separators=(",", ":")).encode(), JSON
 
-    def _pause(self) -> Response:
-        self.server.watch.set_paused(self._text("experiment"), True)
-        return b"asked to pause", TEXT
-
-    def _resume(self) -> Response:
-        self.server.watch.set_paused(self._text("experiment"), False)
-        return b"resumed", TEXT
-
-    def _start(self) -> Response:
-        self._starter.start(self._text("file"))
-        return b"started", TEXT
-
-    def _stop(self) -> Response:
-        self._starter.stop(self._text("file"))
-        return b"asked to stop", TEXT
-
-    @property
-    def _starter(self) -> ExperimentStarter:
-        if self.server.starter is None:
-            raise StoreError("this server starts nothing: give radii serve --experiments DIR")
-        return self.server.starter
-
     def _text(self, name: str) -> str:
         return self._query.get(name, "")
 
     def _list(self, name: str) -> list[str]:
         return [part for part in self._text(name).split(",") if part]
-
-    def _number(self, name: str) -> int:
-        return int(self._text(name))
 
     def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         is_page = kind.startswith("text/html")

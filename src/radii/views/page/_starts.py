@@ -7,7 +7,6 @@ run at a time; it ends with the server, and what it found is kept.
 from __future__ import annotations
 
 import datetime
-import hashlib
 import math
 import os
 import sys
@@ -15,12 +14,14 @@ import threading
 import time
 import tomllib
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from radii.errors import StoreError
 from radii.processes import Allowance, ProgramEnd, run_program
 from radii.store import written_since
+from radii.views.page._live import files_below, id_of
 
 FOLDER_DEPTH = 4
 """How far below the folder experiment files are looked for."""
@@ -142,9 +143,10 @@ class ExperimentStarter:
     def _look(self) -> None:
         if time.monotonic() < self._look_at:
             return
+        files = filter(_is_experiment, files_below(self._folder, FOLDER_DEPTH))
         self._known = [
-            ExperimentFile(_id(path), str(below), path, self._out / below.with_suffix(""))
-            for path in _experiment_files(self._folder)
+            ExperimentFile(id_of(path), str(below), path, self._out / below.with_suffix(""))
+            for path in islice(files, MOST_FILES)
             for below in [path.relative_to(self._folder)]
         ]
         self._look_at = time.monotonic() + LOOK_SECONDS
@@ -160,24 +162,10 @@ def _follow(run: StartedRun) -> None:
         run.end = ProgramEnd(None, 1, str(error), "")
 
 
-def _experiment_files(folder: Path) -> list[Path]:
-    """Files that describe networks and data. Links are not followed, hidden ones not looked at."""
-    found = []
-    for place, folders, files in os.walk(folder):
-        depth = len(Path(place).relative_to(folder).parts)
-        folders[:] = (
-            [] if depth >= FOLDER_DEPTH else sorted(f for f in folders if not f.startswith("."))
-        )
-        for name in sorted(files):
-            path = Path(place) / name
-            if name.endswith(".toml") and not name.startswith(".") and _is_experiment(path):
-                found.append(path)
-            if len(found) == MOST_FILES:
-                return found
-    return found
-
-
 def _is_experiment(path: Path) -> bool:
+    """Whether a file describes networks and data; links and hidden files are not looked at."""
+    if path.suffix != ".toml" or path.name.startswith("."):
+        return False
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST_FILE:
             return False
@@ -185,7 +173,3 @@ def _is_experiment(path: Path) -> bool:
     except (OSError, ValueError):  # not to be read, or neither text nor TOML
         return False
     return "networks" in values and "data" in values
-
-
-def _id(path: Path) -> str:
-    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]

@@ -11,10 +11,10 @@ from radii.ensembles import (
     CriticalEps,
     EnsembleStudy,
     GameValue,
+    JointResult,
     RandomizedAttack,
     members,
 )
-from radii.problem import Arithmetic
 from radii.views.tables._records import TableColumn, TableRecord
 
 Part = TableRecord | str
@@ -23,14 +23,21 @@ Part = TableRecord | str
 # --- objects for JSON
 
 
-def game_object(study: EnsembleStudy, value: GameValue, alpha: float | None) -> dict[str, Any]:
-    """A bracket with all that proves it, for JSON."""
+def game_object(
+    study: EnsembleStudy,
+    value: GameValue,
+    *,
+    alpha: float | None = None,
+    attacks: int | None = None,
+    attack: RandomizedAttack | None = None,
+) -> dict[str, Any]:
+    """A bracket with all that proves it, for JSON: what `game_parts` shows."""
     points = [
         {
             "input": point.index,
             "label": point.label,
-            "fooled_together": [_member_list(mask) for mask in fooled if mask],
-            "undecided": [_member_list(mask) for mask in undecided],
+            "fooled_together": [list(members(mask)) for mask in fooled if mask],
+            "undecided": [list(members(mask)) for mask in undecided],
         }
         for point, fooled, undecided in zip(
             study.points, study.fooled(value.eps), study.undecided(value.eps), strict=True
@@ -38,26 +45,22 @@ def game_object(study: EnsembleStudy, value: GameValue, alpha: float | None) -> 
     ]
     impossible = [
         {
-            "input": study.points[each.place].index,
-            "classifiers": _member_list(each.finding.classifiers),
+            **_claim_object(study, each.place, each.finding),
             "eps": each.finding.eps,
-            "verifier": each.finding.verifier,
             "version": each.finding.version,
             "margin": each.finding.margin,
-            "arithmetic": _text(each.finding.arithmetic),
         }
         for each in study.impossible(value.eps)
     ]
-    disagreements = [
-        {
-            "input": study.points[each.place].index,
-            "classifiers": _member_list(each.finding.classifiers),
-            "verifier": each.finding.verifier,
-            "arithmetic": _text(each.finding.arithmetic),
-        }
-        for each in study.disagreements
-    ]
-    judged = {} if alpha is None else {"alpha": alpha, "robust": value.is_robust(alpha)}
+    disagreements = [_claim_object(study, one.place, one.finding) for one in study.disagreements]
+    more: dict[str, Any] = {}
+    if alpha is not None:
+        more |= {"alpha": alpha, "robust": value.is_robust(alpha)}
+    if attacks is not None:
+        lower, upper = study.value_of_few(value, attacks)
+        more["limited"] = {"attacks": attacks, "lower": float(lower), "upper": float(upper)}
+    if attack is not None:
+        more |= _attack_object(study, attack)
     return {
         **_ensemble_object(study),
         **_bracket(value),
@@ -74,22 +77,22 @@ def game_object(study: EnsembleStudy, value: GameValue, alpha: float | None) -> 
         "points": points,
         "impossible": impossible,
         "disagreements": disagreements,
-        **judged,
+        **more,
     }
 
 
-def limited_game_object(
-    study: EnsembleStudy, value: GameValue, attacks: int | None
-) -> dict[str, Any]:
-    """The value of at most --attacks deterministic attacks, for JSON."""
-    if attacks is None:
-        return {}
-    lower, upper = study.value_of_few(value, attacks)
-    return {"limited": {"attacks": attacks, "lower": float(lower), "upper": float(upper)}}
+def _claim_object(study: EnsembleStudy, place: int, found: JointResult) -> dict[str, Any]:
+    """Which classifiers somebody says cannot be fooled together."""
+    return {
+        "input": study.points[place].index,
+        "classifiers": list(members(found.classifiers)),
+        "verifier": found.verifier,
+        "arithmetic": None if found.arithmetic is None else str(found.arithmetic),
+    }
 
 
-def randomized_attack_object(study: EnsembleStudy, attack: RandomizedAttack) -> dict[str, Any]:
-    """The attack with whom it fools, for JSON; `--save` keeps the inputs themselves."""
+def _attack_object(study: EnsembleStudy, attack: RandomizedAttack) -> dict[str, Any]:
+    """The attack with whom it fools; `--save` keeps the inputs themselves."""
     return {
         "achieved": str(attack.value),
         "attacks": [
@@ -98,7 +101,7 @@ def randomized_attack_object(study: EnsembleStudy, attack: RandomizedAttack) -> 
                 "points": [
                     {
                         "input": point.index,
-                        "fooled": _member_list(each.fooled),
+                        "fooled": list(members(each.fooled)),
                         "distance": each.distance,
                     }
                     for point, each in zip(study.points, row, strict=True)
@@ -145,30 +148,45 @@ def game_parts(
     *,
     alpha: float | None = None,
     attacks: int | None = None,
+    attack: RandomizedAttack | None = None,
 ) -> Iterator[Part]:
-    """The value of the game, the best defence, and who is fooled together."""
-    yield from _head(study, value)
+    """The value of the game, the best defence, and who is fooled together, or an attack.
+
+    `alpha` asks whether the ensemble is robust for it, `attacks` for the value of at most that many
+    deterministic attacks.
+    """
+    yield (
+        f"{len(study.ensemble)} classifiers, {len(study.points)} points, {study.norm.value} "
+        f"eps {value.eps:g}; {value.questions} questions in {value.seconds:.1f} s"
+    )
+    lower, upper = _fraction_text(value.lower), _fraction_text(value.upper)
+    yield f"value {lower}, exactly" if value.is_exact else f"value between {lower} and {upper}"
+    yield f"proofs hold {study.arithmetic.scope}"
     if alpha is not None:
         answer = {True: "robust", False: "NOT robust", None: "undecided"}[value.is_robust(alpha)]
         yield f"alpha {alpha:g}: {answer}"
+    if attack is not None:
+        yield f"replayed on every network, the attack achieves {_fraction_text(attack.value)}"
+        yield _attack_table(study, attack)
     yield from _defence(study, value)
-    yield _fooled_table(study, value.eps)
+    if attack is None:
+        yield _fooled_table(study, value.eps)
     yield from _disagreements(study)
-    yield from _limited(study, value, attacks)
+    if attacks is not None:
+        lower, upper = (_fraction_text(each) for each in study.value_of_few(value, attacks))
+        yield (
+            f"with at most {attacks} deterministic attacks: {lower} is attained; HiGHS finds no "
+            f"more than {upper}"
+        )
 
 
-def randomized_attack_parts(
-    study: EnsembleStudy, value: GameValue, attack: RandomizedAttack, attacks: int | None = None
-) -> Iterator[Part]:
-    """The same with the best randomized attack."""
-    yield from _head(study, value)
-    yield f"replayed on every network, the attack achieves {_fraction_text(attack.value)}"
+def _attack_table(study: EnsembleStudy, attack: RandomizedAttack) -> TableRecord:
     rows = [
         ("" if place else _fraction_text(probability), point, each)
         for probability, row in zip(attack.probabilities, attack.perturbed, strict=True)
         for place, (point, each) in enumerate(zip(study.points, row, strict=True))
     ]
-    yield TableRecord(
+    return TableRecord(
         title="Attack",
         columns=[
             TableColumn("probability", lambda row: row[0]),
@@ -179,9 +197,6 @@ def randomized_attack_parts(
         rows=rows,
         is_text=True,
     )
-    yield from _defence(study, value)
-    yield from _disagreements(study)
-    yield from _limited(study, value, attacks)
 
 
 def game_curve_parts(
@@ -206,16 +221,6 @@ def game_curve_parts(
         above = "nowhere" if critical.upper is None else f"at eps {critical.upper:g}"
         yield f"robust for alpha {critical.alpha:g}: {below}; broken: {above}"
     yield from _disagreements(study)
-
-
-def _head(study: EnsembleStudy, value: GameValue) -> Iterator[str]:
-    yield (
-        f"{len(study.ensemble)} classifiers, {len(study.points)} points, {study.norm.value} "
-        f"eps {value.eps:g}; {value.questions} questions in {value.seconds:.1f} s"
-    )
-    lower, upper = _fraction_text(value.lower), _fraction_text(value.upper)
-    yield f"value {lower}, exactly" if value.is_exact else f"value between {lower} and {upper}"
-    yield f"proofs hold {study.arithmetic.scope}"
 
 
 def _defence(study: EnsembleStudy, value: GameValue) -> Iterator[Part]:
@@ -266,16 +271,6 @@ def _fooled_table(study: EnsembleStudy, eps: float) -> TableRecord:
     )
 
 
-def _limited(study: EnsembleStudy, value: GameValue, attacks: int | None) -> Iterator[str]:
-    """The value of at most so many deterministic attacks."""
-    if attacks is not None:
-        lower, upper = (_fraction_text(each) for each in study.value_of_few(value, attacks))
-        yield (
-            f"with at most {attacks} deterministic attacks: {lower} is attained; HiGHS finds no "
-            f"more than {upper}"
-        )
-
-
 def _disagreements(study: EnsembleStudy) -> Iterator[str]:
     for each in study.disagreements:
         index = study.points[each.place].index
@@ -288,15 +283,7 @@ def _disagreements(study: EnsembleStudy) -> Iterator[str]:
 
 
 def _classifier_names(study: EnsembleStudy, mask: int) -> str:
-    return ", ".join(study.ensemble.names[place] for place in _member_list(mask)) or "nobody"
-
-
-def _text(arithmetic: Arithmetic | None) -> str | None:
-    return None if arithmetic is None else str(arithmetic)
-
-
-def _member_list(mask: int) -> list[int]:
-    return list(members(mask))
+    return ", ".join(study.ensemble.names[place] for place in members(mask)) or "nobody"
 
 
 def _fraction_text(value: Fraction) -> str:
