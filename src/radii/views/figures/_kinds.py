@@ -89,7 +89,12 @@ class FigureKind:
 
         if self.needs_eps and not options.eps:
             raise DataError(f"{self.needs_eps}: name it with --eps")
-        networks = _two_networks(distribution) if self.of_two else ()
+        networks = distribution.networks if self.of_two else ()
+        if self.of_two and len(networks) != 2:
+            raise DataError(
+                f"two networks are compared, not {len(networks)}: choose with --only network=NAME, "
+                "twice"
+            )
         arguments = {argument: getattr(options, option) for argument, option in self.takes.items()}
         figure: Figure = getattr(views, self.draws)(
             distribution, *networks, **self.fixed, **arguments, width=options.width
@@ -99,15 +104,6 @@ class FigureKind:
     def is_of_values(self, options: FigureOptions) -> bool:
         """With an eps it is a share of inputs, in which every result counts."""
         return self.of_values and not (self.eps == "first" and options.eps)
-
-
-def _two_networks(distribution: Distribution) -> tuple[str, str]:
-    names = distribution.networks
-    if len(names) != 2:
-        raise DataError(
-            f"two networks are compared, not {len(names)}: choose with --only network=NAME, twice"
-        )
-    return names[0], names[1]
 
 
 def figure_kind(name: str) -> FigureKind:

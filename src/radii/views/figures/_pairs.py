@@ -226,7 +226,12 @@ def draw_claims(
         claims_of(distribution, *pair, name)
         for pair, name in zip(pairs, names or [pair[0] for pair in pairs], strict=True)
     ]
-    titles = [f"{shortened(claims.name)}\n{_count(claims)}" for claims in several]
+    titles = []
+    for claims in several:
+        count = f"{claims.refuted.sum()} of {claims.refuted.size} refuted"
+        has_witness = np.isfinite(claims.witnessed).any()
+        text = count if has_witness else "no witness to compare with"
+        titles.append(f"{shortened(claims.name)}\n{text}")
     figure, axes = new_panels(
         titles,
         width=width,
@@ -248,12 +253,6 @@ def _results_of_one_network(distribution: Distribution) -> dict[str, tuple[str, 
     if not twice:
         raise DataError("claims of one result are held against another: give two, of one network")
     return twice
-
-
-def _count(claims: Claims) -> str:
-    if not np.isfinite(claims.witnessed).any():
-        return "no witness to compare with"
-    return f"{claims.refuted.sum()} of {claims.refuted.size} refuted"
 
 
 def _draw_claims_panel(axes: Axes, claims: Claims) -> None:

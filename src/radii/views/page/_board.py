@@ -276,7 +276,8 @@ def _entry(run: Run, number: int, part: Distribution, eps: Sequence[float]) -> B
         median=part.correctly_classified().median() if part.holds.any() else None,
         closed=_closed(part, run.settings),
         arithmetic="" if known is None else str(known),
-        verifier=_prover(run.settings),
+        # Who proves; an attack proves nothing.
+        verifier="" if run.settings.search == "attack-only" else run.settings.verifier or "",
         checked=_checked(part),
         measured=_measured(run),
         seconds=float(np.nansum(seconds)) if not np.isnan(seconds).all() else math.nan,
@@ -284,11 +285,6 @@ def _entry(run: Run, number: int, part: Distribution, eps: Sequence[float]) -> B
         searched=_search_end(part),
         brackets=part,
     )
-
-
-def _prover(settings: StoredSettings) -> str:
-    """Who proves; an attack proves nothing."""
-    return "" if settings.search == "attack-only" else settings.verifier or ""
 
 
 def _checked(part: Distribution) -> str:

@@ -18,15 +18,13 @@ from radii.statistics import (
     fairness,
     is_unsearched,
     over_targets,
-    proof_checks,
-    proof_scope,
     proof_statuses,
     quality,
     robust_accuracy_interval,
     why_unsearched,
 )
 from radii.terminal import plain
-from radii.views.page._findings import known_interval
+from radii.views.page._findings import known_interval, proof_clauses
 from radii.views.tables._records import TableColumn, TableRecord, markdown_lines
 
 NORM_SENTENCES = {
@@ -53,7 +51,10 @@ def card(runs: Sequence[Run], *, eps: Sequence[float] = (), level: float = 0.95)
     """Markdown, with a part for each network."""
     lines = ["## Robustness to small changes of the input", ""]
     for run in runs:
-        for name, part in _to_any(Distribution.from_run(run)).by_network().items():
+        measured = Distribution.from_run(run)
+        if np.all(measured.column("target") >= 0):  # a card is about any wrong answer
+            measured = over_targets(measured)
+        for name, part in measured.by_network().items():
             chosen = tuple(eps) or default_eps(part)
             lines += [f"### {_inline(name.removesuffix('.onnx'))}", ""]
             lines += [*_finding_lines(name, part, run), *_radii(part, run), ""]
@@ -63,7 +64,9 @@ def card(runs: Sequence[Run], *, eps: Sequence[float] = (), level: float = 0.95)
             lines += ["", "How it was measured:", ""]
             lines += [f"- {sentence}" for sentence in _method(part, run)]
             lines.append("")
-    return "\n".join(map(plain, _without_double_blanks(lines)))
+    # Parts that say nothing leave empty lines: one of several is kept.
+    kept = [line for place, line in enumerate(lines) if line or (place and lines[place - 1])]
+    return "\n".join(map(plain, kept))
 
 
 def _finding_lines(name: str, part: Distribution, run: Run) -> Iterator[str]:
@@ -75,10 +78,12 @@ def _finding_lines(name: str, part: Distribution, run: Run) -> Iterator[str]:
             f"{data} has results of {network} for {right} inputs that it classifies correctly."
         )
     else:
+        names = map(_inline, dict.fromkeys(part.column("property").tolist()))
+        which = f"The property {' or '.join(names)} holds for {network} at"
         yield _sentence(
             f"{network} classifies {right} of {len(part)} inputs ({data}) correctly."
             if part.is_about_label
-            else f"{_property(part)} holds for {network} at {right} of {len(part)} inputs ({data})."
+            else f"{which} {right} of {len(part)} inputs ({data})."
         )
 
 
@@ -166,8 +171,7 @@ def _limitations(part: Distribution, run: Run, level: float) -> Iterator[str]:
         f"The figures are of {len(part)} inputs. What is said with {100 * level:g} % confidence of "
         "all inputs holds if these were drawn at random from them."
     )
-    splits = set(part.column("split").tolist())
-    if "train" in splits:
+    if "train" in part.column("split"):
         yield "Inputs are training inputs: on inputs that training did not see it may be worse."
     yield (
         "Nothing is said about other changes, such as rotations, blur or other kinds of noise, nor "
@@ -215,7 +219,7 @@ def _method(part: Distribution, run: Run) -> Iterator[str]:
     yield f"Settings: {', '.join(settings)}."
     yield f"Data: {_inline(run.settings.source)}."
     yield f"Network: fingerprint {_inline(part.column('fingerprint')[0])}."
-    for clause in filter(None, (proof_scope(part), _inline(proof_checks(part)))):
+    for clause in map(_inline, proof_clauses(part)):
         yield f"{clause[0].upper()}{clause[1:]}."
     own = [record for record in run.records if record.facts.network == part.networks[0]]
     counts = Counter(result.author for record in own for result in record.results)
@@ -226,11 +230,6 @@ def _method(part: Distribution, run: Run) -> Iterator[str]:
         yield f"Every counterexample was replayed on {', '.join(map(_inline, engines))}."
     seconds = float(np.nansum(part.column("seconds")))
     yield f"Time: {seconds:.0f} s for {len(part)} inputs."
-
-
-def _property(part: Distribution) -> str:
-    names = dict.fromkeys(part.column("property").tolist())
-    return f"The property {' or '.join(map(_inline, names))}"
 
 
 def _inline(value: object) -> str:
@@ -246,17 +245,3 @@ def _sentence(text: str) -> str:
 def _is_published(part: Distribution) -> bool:
     """Results of others, which leave out what the network misclassifies."""
     return bool(part.correct.all()) and not any(part.column("fingerprint"))
-
-
-def _to_any(distribution: Distribution) -> Distribution:
-    """Brackets of targets as one-to-any: a card is about any wrong answer."""
-    is_targeted = bool(np.all(distribution.column("target") >= 0))
-    return over_targets(distribution) if is_targeted else distribution
-
-
-def _without_double_blanks(lines: Sequence[str]) -> list[str]:
-    kept: list[str] = []
-    for line in lines:
-        if line or (kept and kept[-1]):
-            kept.append(line)
-    return kept

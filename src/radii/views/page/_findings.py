@@ -9,10 +9,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 import numpy as np
 
 from radii.problem import ProofStatus
+from radii.runs import show_duration
 from radii.statistics import (
     Distribution,
     Run,
-    Share,
     dkw_half_width,
     inputs_with_radius,
     proof_checks,
@@ -71,18 +71,16 @@ def _accuracy(distribution: Distribution, eps: float) -> str:
     share = "accuracy" if distribution.is_about_label else "the share that keeps the property"
     parts = distribution.by_network()
     shares = {name: part.robust_accuracy(eps) for name, part in parts.items()}
+    texts = {
+        name: f"{one.proven:.3f}" if one.proven == one.not_refuted else str(one)
+        for name, one in shares.items()
+    }
     falls = [
-        f"from {part.holds.mean():.3f} to {_share_text(shares[name])} for {name}"
-        for name, part in parts.items()
+        f"from {part.holds.mean():.3f} to {texts[name]} for {name}" for name, part in parts.items()
     ]
     is_open = any(one.proven < one.not_refuted for one in shares.values())
     meaning = " (from what is proven to what is not refuted)" if is_open else ""
     return f"When every pixel may change by {eps:g}, {share} falls {', '.join(falls)}{meaning}."
-
-
-def _share_text(share: Share) -> str:
-    """One number where as much is proven as is not refuted."""
-    return f"{share.proven:.3f}" if share.proven == share.not_refuted else str(share)
 
 
 def tightness(distribution: Distribution) -> str:
@@ -135,16 +133,23 @@ def summary_sentences(
 
     `measured` has one bracket an instance, `counted` one an input: the smallest over its targets.
     """
+    fewest = min(len(part) for part in counted.by_network().values())
     told = [_subject_sentence(runs, counted)]
     if are_comparable(runs):
         told.append(ranking(counted))
     told += [
         *_first_to_break(measured),
         tightness(measured),
-        *_scope(measured),
-        _confidence(counted),
-        *_cost(measured),
+        *(f"{clause[0].upper()}{clause[1:]}." for clause in proof_clauses(measured)),
+        "If the inputs were drawn at random, sampling moves a network's robust accuracy by at most "
+        f"±{100 * dkw_half_width(fewest):.1f} percentage points, at all radii at once, with "
+        "95 % confidence.",
     ]
+    seconds = float(np.nansum(measured.column("seconds")))  # files may have neither these
+    queries = int(measured.column("queries").sum())  # nor those
+    if seconds:
+        asked = _counted_noun(queries, "question") if queries else "All questions"
+        told.append(f"{asked} took {show_duration(seconds)}.")
     return told
 
 
@@ -157,7 +162,12 @@ def notes(runs: Sequence[Run]) -> list[str]:
     """What a reader must know before comparing, and what importing files found."""
     sentences = [note for run in runs for note in run.notes]
     sentences += [sentence for run in runs for sentence in _without_answer(run)]
-    sentences += [sentence for run in runs for sentence in _refused(run)]
+    for run in runs:
+        if refused := proof_statuses(Distribution.from_run(run)).get(ProofStatus.FAILED, 0):
+            proofs = "A proof" if refused == 1 else f"{refused:,} proofs"
+            sentences.append(
+                f"{run.place}: {proofs} of its lower bounds failed the check of its certificate."
+            )
     for name, why in (
         ("norm", "their radii cannot be compared"),
         ("property", "their radii answer different questions"),
@@ -186,15 +196,6 @@ def _without_answer(run: Run) -> list[str]:
         f"({counts}). Boxes, points of pairs and correlations leave them out; shares and medians "
         "count them as intervals from 0 to infinity."
     ]
-
-
-def _refused(run: Run) -> list[str]:
-    """Bounds whose proof a checker does not accept."""
-    count = proof_statuses(Distribution.from_run(run)).get(ProofStatus.FAILED, 0)
-    if not count:
-        return []
-    proofs = "A proof" if count == 1 else f"{count:,} proofs"
-    return [f"{run.place}: {proofs} of its lower bounds failed the check of its certificate."]
 
 
 def _subject_sentence(runs: Sequence[Run], counted: Distribution) -> str:
@@ -234,35 +235,9 @@ def _first_to_break(measured: Distribution) -> list[str]:
     return told
 
 
-def _scope(measured: Distribution) -> list[str]:
-    """Which numbers the proofs speak of, and who has checked them."""
-    said = filter(None, (proof_scope(measured), proof_checks(measured)))
-    return [f"{clause[0].upper()}{clause[1:]}." for clause in said]
-
-
-def _confidence(counted: Distribution) -> str:
-    fewest = min(len(part) for part in counted.by_network().values())
-    return (
-        "If the inputs were drawn at random, sampling moves a network's robust accuracy by at most "
-        f"±{100 * dkw_half_width(fewest):.1f} percentage points, at all radii at once, with "
-        f"95 % confidence."
-    )
-
-
-def _cost(measured: Distribution) -> list[str]:
-    """Files of published results may tell neither."""
-    seconds = float(np.nansum(measured.column("seconds")))
-    queries = int(measured.column("queries").sum())
-    asked = _counted_noun(queries, "question") if queries else "All questions"
-    return [f"{asked} took {_duration(seconds)}."] if seconds else []
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.1f} minutes"
-    return f"{seconds / 3600:.1f} hours"
+def proof_clauses(distribution: Distribution) -> list[str]:
+    """Which numbers the proofs speak of, and who has checked them, as far as there are proofs."""
+    return [*filter(None, (proof_scope(distribution), proof_checks(distribution)))]
 
 
 def _counted_noun(number: int, noun: str) -> str:

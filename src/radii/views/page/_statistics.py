@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from radii.errors import DataError, InputError
 from radii.statistics import (
     ComparisonOptions,
     Distribution,
-    Fit,
     compare_groups,
     dominance,
     family_named,
@@ -98,13 +96,15 @@ def class_test_objects(counted: Distribution) -> list[dict[str, Any]]:
         except DataError:
             continue  # at most one class has radii
         has_both = len(set(part.column("split").tolist())) > 1
-        mirrored = np.asarray if has_both else _mirrored
+        known = [matrix.statistics, matrix.adjusted]
+        if not has_both:  # only one triangle is known: both show it
+            known = [np.where(np.isnan(one), one.T, one) for one in known]
         objects.append(
             {
                 "network": name,
                 "classes": [int(key) for key in matrix.keys],
-                "statistics": plain_json(mirrored(matrix.statistics)),
-                "adjusted": plain_json(mirrored(matrix.adjusted)),
+                "statistics": plain_json(known[0]),
+                "adjusted": plain_json(known[1]),
                 "sides": "training inputs below the diagonal, testing above" if has_both else "",
             }
         )
@@ -118,41 +118,31 @@ def fit_objects(counted: Distribution, top: float) -> list[dict[str, Any]]:
     for name, part in parts.items():
         try:
             fits = fit_all(part)
-            p_value = _p_value(part, fits[0]) if len(parts) <= MOST_TESTED else None
         except InputError:
             continue  # too few brackets, or none that says anything
-        best = {
+        p_value = None
+        with suppress(InputError):
+            if len(parts) <= MOST_TESTED:
+                p_value = goodness_of_fit(part, fits[0].family, simulations=SIMULATIONS).p_value
+        for one in fits:
+            numbers = (
+                f"{parameter} {value:.4g} ± {one.standard_errors[parameter]:.2g}"
+                for parameter, value in one.parameters.items()
+            )
+            objects.append(
+                {
+                    "network": name,
+                    "family": one.family,
+                    "title": family_named(one.family).title,
+                    "parameters": ", ".join(numbers),
+                    "aic": finite_or_none(one.aic),
+                    "is_best": False,
+                    "p_value": None,
+                }
+            )
+        objects[-len(fits)] |= {
             "is_best": True,
-            "p_value": p_value,
+            "p_value": plain_json(p_value),
             "broken": plain_json(fits[0].broken(np.linspace(0, top, FIT_POINTS))),
         }
-        rest = {"is_best": False, "p_value": None}
-        objects += [_fit(name, one) | (best if one is fits[0] else rest) for one in fits]
     return objects
-
-
-def _p_value(part: Distribution, best: Fit) -> float | None:
-    try:
-        tested = goodness_of_fit(part, best.family, simulations=SIMULATIONS)
-    except InputError:
-        return None
-    return finite_or_none(tested.p_value)
-
-
-def _fit(network: str, one: Fit) -> dict[str, Any]:
-    return {
-        "network": network,
-        "family": one.family,
-        "title": family_named(one.family).title,
-        "parameters": _parameters(one.parameters, one.standard_errors),
-        "aic": finite_or_none(one.aic),
-    }
-
-
-def _parameters(values: Mapping[str, float], errors: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g} ± {errors[name]:.2g}" for name, value in values.items())
-
-
-def _mirrored(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Only one triangle is known: both show it."""
-    return np.where(np.isnan(matrix), matrix.T, matrix)

@@ -10,11 +10,11 @@ from radii.statistics import (
     CATALOGUE,
     Comparison,
     GroupComparison,
-    Statistic,
     StatisticUnit,
     inputs_with_radius,
 )
 from radii.views.tables._records import Cell, TableColumn, TableRecord, interval
+from radii.views.tables._results import statistic_column
 
 Row = dict[str, Any]
 
@@ -229,11 +229,7 @@ def _quality_table(compared: GroupComparison) -> TableRecord:
         if one.unit is not StatisticUnit.BRACKET
         and any(one.text(one(part)) not in ("-", "0") for part in groups)
     ]
-
-    def of_group(one: Statistic) -> TableColumn:
-        return TableColumn(one.title, lambda row: one.text(one(row[1])))
-
-    columns = [TableColumn(compared.options.by, lambda row: row[0]), *map(of_group, shown)]
+    columns = [TableColumn(compared.options.by, lambda row: row[0]), *map(statistic_column, shown)]
     inputs = inputs_with_radius(compared.distribution)
     plain = (StatisticUnit.COUNT, StatisticUnit.SECONDS)
     abouts = (f"{one.title}: {one.about}" for one in shown if one.unit not in plain)

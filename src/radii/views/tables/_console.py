@@ -24,7 +24,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from radii.terminal import plain
-from radii.views.tables._records import Cell, TableRecord
+from radii.views.tables._records import TableRecord
 
 UNLIMITED = 100_000
 """Columns of what is no terminal: no line is that long."""
@@ -86,12 +86,8 @@ def rich_table(record: TableRecord) -> Table:
         else:
             made.add_column(title, justify="right", no_wrap=record.no_wrap, overflow="fold")
     for row in rows:
-        made.add_row(*(_shown(cell) for cell in row))
+        made.add_row(*(cell if isinstance(cell, str) else stacked(*cell) for cell in row))
     return made
-
-
-def _shown(cell: Cell) -> str | Text:
-    return cell if isinstance(cell, str) else stacked(*cell)
 
 
 def fitted(record: TableRecord, console: Console) -> Iterator[Table | Text]:

@@ -31,16 +31,13 @@ def estimate_sentences(measured: GlobalRobustness) -> Iterator[str]:
         yield f"  proofs      hold {measured.arithmetic.scope}"
     if measured.attacked is not None:
         known = f"{_of_sample(measured.attacked)}, {_limits(measured.attacked)}"
-        yield f"  attack only {known}: {_attack_words(name)}"
+        words = "as if no change were larger than the attack found; D is at least that"
+        if name == "R":
+            words = "as if all were robust that the attack did not break; R is at most that"
+        yield f"  attack only {known}: {words}"
     if measured.threshold is not None:
         decision = {True: "yes", False: "no", None: "cannot be said"}[measured.decision]
         yield f"  decision    {name} >= {measured.threshold:g}: {decision}"
-
-
-def _attack_words(measure: str) -> str:
-    if measure == "R":
-        return "as if all were robust that the attack did not break; R is at most that"
-    return "as if no change were larger than the attack found; D is at least that"
 
 
 def _limits(estimate: Estimate) -> str:

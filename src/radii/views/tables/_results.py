@@ -23,13 +23,13 @@ from radii.statistics import (
     missing_reasons,
     named_witnesses,
     proof_checks,
-    proof_scope,
     question_of,
     statistics_of,
     theoretical_maximum,
 )
 from radii.store import StoredSettings, StudyStep
 from radii.strategy import Question
+from radii.views.page._findings import proof_clauses
 from radii.views.tables._records import TableColumn, TableRecord
 
 SHOWN_REASONS = 5
@@ -56,6 +56,12 @@ def summary_table(distribution: Distribution, notes: Sequence[str] = ()) -> Tabl
     if only is not None:
         what = f"share of all inputs, [proven, not refuted]; gaps are of {inputs}"
     abouts = (f"{one.title}: {one.about}" for one in shown if one.unit not in plain)
+
+    def counts(row: tuple[str, Distribution]) -> str:
+        """How many proofs in which arithmetic, as in `18 float, 2 real`."""
+        strongest_first = reversed(arithmetics(row[1]).items())
+        return ", ".join(f"{count} {name}" for name, count in strongest_first) or "none"
+
     columns = [
         TableColumn("network", lambda row: row[0]),
         TableColumn("correct", lambda row: f"{int(row[1].correct.sum())}/{len(row[1])}"),
@@ -64,21 +70,20 @@ def summary_table(distribution: Distribution, notes: Sequence[str] = ()) -> Tabl
             lambda row: str(row[1].robust_accuracy(only)),
             is_shown=only is not None,
         ),
-        *map(_statistic_column, shown),
-        TableColumn(
-            "proofs", lambda row: _counts(row[1]), is_shown=len(arithmetics(distribution)) > 1
-        ),
+        *map(statistic_column, shown),
+        TableColumn("proofs", counts, is_shown=len(arithmetics(distribution)) > 1),
     ]
     return TableRecord(
         title="Robustness distributions",
         columns=columns,
         rows=list(parts.items()),
-        notes=["; ".join([what, *abouts]), *_proof_notes(distribution), *notes],
+        notes=["; ".join([what, *abouts]), *proof_clauses(distribution), *notes],
         name_width=16,
     )
 
 
-def _statistic_column(one: Statistic) -> TableColumn:
+def statistic_column(one: Statistic) -> TableColumn:
+    """Of rows with a name and its part of a distribution."""
     return TableColumn(one.title, lambda row: one.text(one(row[1])))
 
 
@@ -113,7 +118,7 @@ def instance_table(distribution: Distribution, notes: Sequence[str] = ()) -> Tab
         title=None,
         columns=columns,
         rows=list(distribution),
-        notes=[*_proof_notes(distribution), *notes],
+        notes=[*proof_clauses(distribution), *notes],
         keys=2,
         name_width=8,
     )
@@ -121,17 +126,6 @@ def instance_table(distribution: Distribution, notes: Sequence[str] = ()) -> Tab
 
 def _or_blank(value: object) -> str:
     return "" if value is None else str(value)
-
-
-def _counts(part: Distribution) -> str:
-    """How many proofs in which arithmetic, as in `18 float, 2 real`."""
-    counts = reversed(arithmetics(part).items())
-    return ", ".join(f"{count} {arithmetic}" for arithmetic, count in counts) or "none"
-
-
-def _proof_notes(distribution: Distribution) -> list[str]:
-    """What the proofs hold for, and who has checked them."""
-    return [*filter(None, (proof_scope(distribution), proof_checks(distribution)))]
 
 
 def missing_notes(runs: Sequence[Run]) -> list[str]:
@@ -271,6 +265,12 @@ def disagreement_objects(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 def _network_objects(run: Run) -> Iterator[dict[str, Any]]:
     """`arithmetic` is what was asked for; each proof has its own."""
+
+    def changes(one: NamedWitness | None) -> dict[str, Any]:
+        if one is None:
+            return {"changes": None, "fixed": None}
+        return {"changes": [change.flat() for change in one.changes], "fixed": list(one.fixed)}
+
     named, settings = _named(run), run.settings
     names = {record.facts.fingerprint: record.facts.network for record in run.records}
     pairs = zip(run.measurements, run.records, strict=False)
@@ -292,7 +292,7 @@ def _network_objects(run: Run) -> Iterator[dict[str, Any]]:
                     "unanswered": [
                         _reason_object(*each) for each in unanswered.get(question_of(m), ())
                     ],
-                    **(_changes_object(named.get(question_of(m))) if named else {}),
+                    **(changes(named.get(question_of(m))) if named else {}),
                 }
                 for m in part.measurements
             ],
@@ -308,12 +308,6 @@ def _reason_object(question: Question, result: Result) -> dict[str, Any]:
         "verifier": result.author,
         "message": result.message,
     }
-
-
-def _changes_object(one: NamedWitness | None) -> dict[str, Any]:
-    if one is None:
-        return {"changes": None, "fixed": None}
-    return {"changes": [change.flat() for change in one.changes], "fixed": list(one.fixed)}
 
 
 def _instance_object(m: Measurement) -> dict[str, Any]:
