@@ -14,7 +14,6 @@ from radii.problem import CheckOutcome
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
-    from radii.problem import CertificateCheck
     from radii.runs import EvidencePlace, FileCheck, StoreCheck
 
 MOST_FAILURES = 20
@@ -183,11 +182,19 @@ def _place_object(place: EvidencePlace) -> dict[str, Any]:
 
 def _print_store(outcome: StoreCheck) -> None:
     for known in outcome.networks:
-        file = "the results themselves" if known.file is None else _shortest(known.file)
+        file: Path | str = known.file or "the results themselves"
+        if isinstance(file, Path) and file.is_relative_to(Path.cwd()):
+            file = file.relative_to(Path.cwd())
         fingerprint = known.network.fingerprint[:12]
         say(f"network {known.name} (fingerprint {fingerprint}): read from {file}")
-    for line in (_proof_line(outcome), _witness_line(outcome), _input_line(outcome)):
-        say(line)
+    say(_proof_line(outcome), _witness_line(outcome))
+    if outcome.instances:
+        say(
+            f"{outcome.instances} instances: outputs calculated again, "
+            f"{outcome.compared} inputs and labels compared with the data"
+        )
+    else:
+        say("no inputs")
     for one in outcome.failed[:MOST_FAILURES]:
         say(f"FAILED {one}")
     if len(outcome.failed) > MOST_FAILURES:
@@ -195,12 +202,6 @@ def _print_store(outcome: StoreCheck) -> None:
     for clause in outcome.unchecked:
         say(f"NOT CHECKED: {clause}")
     say(f"{_verdict_words(outcome)}; {outcome.seconds:.1f} s")
-
-
-def _shortest(file: Path) -> Path:
-    """Seen from here, where it lies below."""
-    here = Path.cwd()
-    return file.relative_to(here) if file.is_relative_to(here) else file
 
 
 def _proof_line(outcome: StoreCheck) -> str:
@@ -229,15 +230,6 @@ def _witness_line(outcome: StoreCheck) -> str:
     engines = " and ".join(outcome.replayed_on)
     broken = f", {lost} DO NOT REPLAY" if lost else ""
     return f"{outcome.witnesses} counterexamples: {outcome.replayed} replayed on {engines}{broken}"
-
-
-def _input_line(outcome: StoreCheck) -> str:
-    if not outcome.instances:
-        return "no inputs"
-    return (
-        f"{outcome.instances} instances: outputs calculated again, "
-        f"{outcome.compared} inputs and labels compared with the data"
-    )
 
 
 def _verdict_words(outcome: StoreCheck) -> str:
@@ -285,8 +277,10 @@ def _files_object(files: Sequence[FileCheck]) -> dict[str, Any]:
 
 def _print_files(files: Sequence[FileCheck]) -> None:
     for one in files:
-        if one.check.is_accepted:
-            say(f"{one.path}: accepted: {_claim_words(one.claim or {})}; {_effort(one.check)}")
+        known = one.check
+        if known.is_accepted:
+            effort = f"{known.nodes} nodes, {known.lemmas} lemmas, {known.seconds:.2f} s"
+            say(f"{one.path}: accepted: {_claim_words(one.claim or {})}; {effort}")
         else:
             is_read = one.check.outcome is CheckOutcome.REFUSED
             word = ("REFUSED" if is_read else "not readable") if one.is_usable else "not usable"
@@ -312,10 +306,6 @@ def _claim_words(claim: Any) -> str:
         "in the box" if claim["norm"] == "box" else f"within {claim['eps']:g} in {claim['norm']}"
     )
     return f"{stays} {where}, {Arithmetic.parse(claim['arithmetic']).scope}"
-
-
-def _effort(check: CertificateCheck) -> str:
-    return f"{check.nodes} nodes, {check.lemmas} lemmas, {check.seconds:.2f} s"
 
 
 def _exit_code(one: FileCheck) -> int:

@@ -55,8 +55,14 @@ def run(args: argparse.Namespace) -> int:
     if not lacking:  # without them nothing below can be tried
         verifiers, added = tools(), plugins(COMMANDS)
         if not args.json:
-            _print_tools(verifiers)
-            _print_plugins(added)
+            say("", "verifiers:")
+            for tool in verifiers:
+                _print_row(tool.name, tool.refusal, tool.version)
+            if added:
+                say("", "added by other packages:")
+            for plugin in added:
+                origin = f"{plugin.family} of {plugin.package}"
+                _print_row(plugin.name, plugin.problem, origin)
             say("", "self-test, inputs whose radii are known:")
         checks = self_test(lambda check: None if args.json else _print_check(check))
     is_able = not lacking and all(check.is_passed for check in checks)
@@ -71,7 +77,9 @@ def run(args: argparse.Namespace) -> int:
         rows = {name: [dataclasses.asdict(each) for each in some] for name, some in lists.items()}
         print_json({**here, **rows, "is_able": is_able})
     else:
-        say("", f"{_verdict(lacking, is_able)}")
+        able = "radii can do its job here." if is_able else "radii does not work as it should here."
+        install = f"radii cannot do its job here: pip install {' '.join(lacking)}"
+        say("", install if lacking else able)
     return 0 if is_able else 1
 
 
@@ -86,12 +94,6 @@ def _machine() -> dict[str, Any]:
         "memory_bytes": memory_limit(),
         "available_bytes": available_bytes(),
     }
-
-
-def _verdict(lacking: list[str], is_able: bool) -> str:
-    if lacking:
-        return f"radii cannot do its job here: pip install {' '.join(lacking)}"
-    return "radii can do its job here." if is_able else "radii does not work as it should here."
 
 
 def _print_facts(
@@ -119,21 +121,9 @@ def _print_facts(
         say(f"  {'yes' if one.is_in_place else 'no':<4} {one.name:<14} {state}")
 
 
-def _print_tools(verifiers: list[VerifierStatus]) -> None:
-    say("", "verifiers:")
-    for tool in verifiers:
-        state = "no" if tool.refusal else "yes"
-        say(f"  {state:<4} {tool.name:<12} {tool.refusal or tool.version}")
-
-
-def _print_plugins(added: list[PluginStatus]) -> None:
-    """Nothing where no other package adds anything."""
-    if added:
-        say("", "added by other packages:")
-    for plugin in added:
-        state = "no" if plugin.problem else "yes"
-        origin = f"{plugin.family} of {plugin.package}"
-        say(f"  {state:<4} {plugin.name:<12} {plugin.problem or origin}")
+def _print_row(name: str, problem: str | None, about: str | None) -> None:
+    """Whether something can be used, and why not."""
+    say(f"  {'no' if problem else 'yes':<4} {name:<12} {problem or about}")
 
 
 def _print_check(check: SelfTestStep) -> None:

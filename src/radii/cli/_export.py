@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.cli._check import add_network_flag
 from radii.cli._options import add_output_flag
-from radii.cli._output import write_csv, writing
-from radii.cli._sources import add_part_flags, part_choice
+from radii.cli._output import write_frame
+from radii.cli._sources import add_part_flags, note_checks, part_choice
 from radii.errors import StoreError
 from radii.terminal import note, say
 
@@ -55,8 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli._sources import note_checks
-    from radii.statistics import Distribution, check_parquet, frame_of_columns, read_store
+    from radii.statistics import (
+        Distribution,
+        frame_of_columns,
+        read_store,
+        verona_frame,
+    )
 
     if args.certificates is not None:
         return _export_certificates(args)
@@ -68,18 +71,15 @@ def run(args: argparse.Namespace) -> int:
         frame = _statistics_table(results)
     elif args.format == "verona":
         note_checks(Distribution.from_run(results))
-        frame = _verona_table(results)
+        if left_out := int((~results.columns["correct"]).sum()):
+            note(f"{left_out} misclassified inputs are left out, as in the published files")
+        split = results.settings.split or ""
+        frame = verona_frame(results.measurements, grid=results.grid, split=split)
     else:
         frame = frame_of_columns(results.columns)
     if args.format == "parquet" and args.output is None:
         raise StoreError("parquet is binary: name a file with --output")
-    if args.format == "parquet":
-        check_parquet()
-    with writing(args.output):
-        if args.format == "parquet":
-            frame.to_parquet(args.output, index=False)
-        else:
-            write_csv(frame, args.output or sys.stdout)
+    write_frame(frame, args.output, as_parquet=args.format == "parquet")
     return 0
 
 
@@ -134,12 +134,3 @@ def _changes_table(directory: Path) -> pd.DataFrame:
             "--features, give them some"
         )
     return pd.DataFrame(rows, columns=CHANGE_COLUMNS)
-
-
-def _verona_table(results: Run) -> pd.DataFrame:
-    from radii.statistics import verona_frame
-
-    left_out = int((~results.columns["correct"]).sum())
-    if left_out:
-        note(f"{left_out} misclassified inputs are left out, as in the published files")
-    return verona_frame(results.measurements, grid=results.grid, split=results.settings.split or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from radii import views
 from radii.cli._options import JOBS, OUT, add_json_flag, add_options, check_files, given
 from radii.cli._output import print_json, print_parts, write_rows, writing
 from radii.errors import ExperimentError
-from radii.runs import NUMBER, Option
+from radii.runs import COUNT, NUMBER, Option, OptionForm
 from radii.terminal import say
 
 if TYPE_CHECKING:
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
     )
 
 
+def _range(value: Any) -> Range:
+    from radii.statistics import Range
+
+    return Range.parse(value)
+
+
+RANGE = Option(
+    name="range",
+    form=OptionForm("A:B", _range, "str"),
+    help="all values that a change can have",
+)
+SAMPLES = Option(
+    name="samples",
+    form=COUNT,
+    help="number of inputs to sample, instead of planning how many are needed",
+)
 ERROR = Option(name="error", form=NUMBER, metavar="E", help="tolerance of the estimate (0.05)")
 DECIDE = Option(name="decide", form=NUMBER, metavar="X", help="is the measure at least X?")
 WITHIN = Option(name="within", form=NUMBER, metavar="W", help="of D: narrow changes to this")
@@ -80,13 +97,8 @@ def _add_statistics_flags(group: Any) -> None:
         default="",
         help="exact (shares only), hoeffding, chernoff, bernstein, tightest",
     )
-    group.add_argument("--range", metavar="A:B", help="all values that a change can have")
-    group.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        help="sample so many inputs, without planning how many are needed",
-    )
+    RANGE.add_to(group)
+    SAMPLES.add_to(group)
     group.add_argument(
         "--sequential", action="store_true", help="stop as soon as the sample suffices"
     )
@@ -141,7 +153,18 @@ def _add_work_flags(group: Any) -> None:
     OUT.add_to(group, help="keep the results here; run again to continue")
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured, on which inputs, and how precisely."""
+
+    network: Network
+    source: InputSource
+    demand: Demand
+
+
 def run(args: argparse.Namespace) -> int:
+    from radii.cli._progress import ProgressBar
+
     if args.csv is not None and not args.csv.parent.is_dir():
         raise ExperimentError(f"--csv {args.csv}: there is no such directory")
     if args.curve is not None:
@@ -150,10 +173,13 @@ def run(args: argparse.Namespace) -> int:
     _check_reachable(args)
     demand = _demand(args)
     if args.plan:
-        return _show_plan(args, demand, _source(args), _range(args))
+        return _show_plan(args, demand, _source(args))
     if (source := _source(args)) is None:
         raise ExperimentError("--data is missing: name a data set, or a --generator")
-    measured = _measure_quantity(args, _load_network(args), source, demand)
+    subject = Subject(_load_network(args), source, demand)
+    measure = _change if args.measure == "change" else _robustness
+    with ProgressBar() as bar:
+        measured = measure(args, subject, bar)
     _show_result(args, measured)
     return 0 if args.decide is None or measured.decision else 1
 
@@ -167,7 +193,7 @@ def _check_reachable(args: argparse.Namespace) -> None:
             f"--network is given {len(args.networks)} times: an estimate is of one network, so run "
             "the command once for each"
         )
-    span = _range(args) or Range()
+    span = args.range or Range()
     is_open = args.measure == "change" and args.on == "outputs" and args.range is None
     if args.decide is not None and not is_open and not span.low < args.decide <= span.high:
         measure = "R" if args.measure == "robustness" else "D"
@@ -192,12 +218,6 @@ def _demand(args: argparse.Namespace) -> Demand:
         is_sequential=args.sequential,
         threshold=args.decide,
     )
-
-
-def _range(args: argparse.Namespace) -> Range | None:
-    from radii.statistics import Range
-
-    return None if args.range is None else Range.parse(args.range)
 
 
 def _source(args: argparse.Namespace) -> InputSource | None:
@@ -232,24 +252,7 @@ def _load_network(args: argparse.Namespace) -> Network:
     )
 
 
-def _measure_quantity(
-    args: argparse.Namespace, network: Network, source: InputSource, demand: Demand
-) -> GlobalRobustness:
-    from radii.cli._progress import ProgressBar
-
-    with ProgressBar() as bar:
-        if args.measure == "change":
-            return _change(args, network, source, demand, bar)
-        return _robustness(args, network, source, demand, bar)
-
-
-def _robustness(
-    args: argparse.Namespace,
-    network: Network,
-    source: InputSource,
-    demand: Demand,
-    bar: ProgressBar,
-) -> GlobalRobustness:
+def _robustness(args: argparse.Namespace, subject: Subject, bar: ProgressBar) -> GlobalRobustness:
     from radii.runs import default_jobs
     from radii.statistics import estimate_robustness, settings_for
     from radii.store import Store
@@ -260,10 +263,10 @@ def _robustness(
     settings = settings_for(args.eps, args.by, **given(args, names))
     with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
         return estimate_robustness(
-            network,
-            source,
+            subject.network,
+            subject.source,
             settings,
-            demand,
+            subject.demand,
             store,
             layout=args.layout,
             path=args.networks[0],
@@ -272,13 +275,7 @@ def _robustness(
         )
 
 
-def _change(
-    args: argparse.Namespace,
-    network: Network,
-    source: InputSource,
-    demand: Demand,
-    bar: ProgressBar,
-) -> GlobalRobustness:
+def _change(args: argparse.Namespace, subject: Subject, bar: ProgressBar) -> GlobalRobustness:
     from radii.statistics import ChangeSettings, estimate_change, one_value_grid
     from radii.verifiers import arithmetic_of
 
@@ -295,11 +292,11 @@ def _change(
         **chosen,
     )
     return estimate_change(
-        network,
-        source,
+        subject.network,
+        subject.source,
         settings,
-        demand,
-        values=_range(args),
+        subject.demand,
+        values=args.range,
         seed=args.seed,
         layout=args.layout,
         out=args.out,
@@ -307,34 +304,36 @@ def _change(
     )
 
 
-def _show_plan(
-    args: argparse.Namespace, demand: Demand, source: InputSource | None, values: Range | None
-) -> int:
+def _show_plan(args: argparse.Namespace, demand: Demand, source: InputSource | None) -> int:
     """How many inputs, for any source and for the one that is named."""
     from radii.statistics import Population, Range, plan_samples
 
     anyone = Population("the data")
-    error = demand.error or 0.0
-    span = values or Range()
+
+    def plan(method: str, population: Population, values: Range | None = None) -> SamplePlan:
+        return plan_samples(
+            demand.error or 0.0,
+            demand.confidence,
+            method=method,
+            population=population,
+            values=values or Range(),
+        )
+
     way = demand.method or "hoeffding"
-    plans = [plan_samples(error, demand.confidence, method=way, population=anyone, values=span)]
-    if not demand.method and values is None:
-        plans.append(plan_samples(error, demand.confidence, method="exact", population=anyone))
+    plans = [plan(way, anyone, args.range)]
+    if not demand.method and args.range is None:
+        plans.append(plan("exact", anyone))
     if source is not None and source.available is not None:
         if source.population.size is None:
             plans[0].check_available(source.available, source.population.name)
         else:
-            plans.append(
-                plan_samples(
-                    error, demand.confidence, method=way, population=source.population, values=span
-                )
-            )
+            plans.append(plan(way, source.population, args.range))
     if args.json:
-        print_json({**plans[0].row(), "alternatives": [plan.row() for plan in plans[1:]]})
+        print_json({**plans[0].row(), "alternatives": [one.row() for one in plans[1:]]})
         return 0
     say(plans[0])
-    for plan in plans[1:]:
-        say(f"or {plan}")
+    for other in plans[1:]:
+        say(f"or {other}")
     if source is not None and source.available is not None:
         _note_available(plans[0], source.available, source.population.name)
     return 0

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from radii import views
-from radii.cli._output import console_for, write_csv, writing
+from radii.cli._output import print_parts, write_frame
 from radii.errors import DataError, StoreError
 from radii.runs import NUMBER, Option
 from radii.terminal import note, say
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.statistics import Distribution, check_parquet, frame_of_columns, read
+    from radii.statistics import Distribution, frame_of_columns, read
 
     if args.output.suffix not in TABLE_SUFFIXES or args.output.is_dir():
         raise DataError(f"{args.output}: an imported table ends in {' or '.join(TABLE_SUFFIXES)}")
@@ -75,14 +75,7 @@ def run(args: argparse.Namespace) -> int:
     for sentence in imported.notes:
         note(sentence)
     frame = frame_of_columns(imported.columns)
-    if args.output.suffix == ".parquet":
-        check_parquet()
-    with writing(args.output):
-        args.output.parent.mkdir(parents=True, exist_ok=True)
-        if args.output.suffix == ".csv":
-            write_csv(frame, args.output)
-        else:
-            frame.to_parquet(args.output, index=False)
-    console_for().print(views.summary_table(Distribution.from_run(imported)))
+    write_frame(frame, args.output, as_parquet=args.output.suffix == ".parquet")
+    print_parts([views.summary_table(Distribution.from_run(imported))])
     say(f"{args.output}: {len(frame)} brackets, as claimed; radii show {args.output}")
     return 0

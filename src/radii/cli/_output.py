@@ -51,6 +51,22 @@ def write_csv(frame: pd.DataFrame, target: Path | IO[str]) -> None:
     frame.to_csv(target, index=False, quoting=quoting)
 
 
+def write_frame(frame: pd.DataFrame, path: Path | None, *, as_parquet: bool) -> None:
+    """Write the frame, in a folder that is made if need be; without a path as CSV to the terminal
+    or pipe."""
+    from radii.statistics import check_parquet
+
+    if as_parquet:
+        check_parquet()
+    with writing(path):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if as_parquet:
+            frame.to_parquet(path, index=False)
+        else:
+            write_csv(frame, path or sys.stdout)
+
+
 def _has_return(cell: object) -> bool:
     return isinstance(cell, str) and "\r" in cell
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from radii.cli._options import add_open_flag, open_if_asked
 from radii.cli._output import check_file
-from radii.errors import DataError, InputError
+from radii.errors import InputError
 from radii.processes import parse_size
+from radii.runs import Option, OptionForm, OptionRefusal
 from radii.terminal import say
 
 DESCRIPTION = (
@@ -23,7 +25,20 @@ EPILOG = """examples:
   radii report results --note "Checked in May"           words of your own below the sentence
 """
 
-PICTURES_SIZE = "16M"
+
+def _size(value: Any) -> int:
+    try:
+        return 0 if str(value).strip() == "0" else parse_size(value)
+    except InputError:
+        raise OptionRefusal("must be a size, such as 64M, or 0") from None
+
+
+PICTURES = Option(
+    name="pictures",
+    form=OptionForm("SIZE", _size, "int | str"),
+    help="room for pictures of inputs and counterexamples, such as 64M, or 0 for none (16M); those "
+    "with the smallest radii come first",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="a paragraph of your own, below the first sentence; may be given several times",
     )
-    parser.add_argument(
-        "--pictures",
-        default=PICTURES_SIZE,
-        metavar="SIZE",
-        help="room for pictures of inputs and counterexamples, such as 64M, or 0 for none "
-        f"({PICTURES_SIZE}); those with the smallest radii come first",
-    )
+    PICTURES.add_to(parser, default="16M")
     add_open_flag(parser)
 
 
@@ -67,16 +76,9 @@ def run(args: argparse.Namespace) -> int:
 
     check_file(args.output, "--output")
     payload = make_payload(
-        args.places, title=args.title, own_notes=args.note, picture_bytes=_size(args.pictures)
+        args.places, title=args.title, own_notes=args.note, picture_bytes=args.pictures
     )
     write_report(payload, args.output)
     say(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB, opens in any browser")
     open_if_asked(args, args.output)
     return 0
-
-
-def _size(text: str) -> int:
-    try:
-        return 0 if text.strip() == "0" else parse_size(text)
-    except InputError:
-        raise DataError(f"--pictures '{text}' must be a size, such as 64M, or 0") from None
