@@ -198,7 +198,7 @@ def test_decisions_that_are_none(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("radii.cli._global._measure_quantity", None)  # nothing may be measured
+    monkeypatch.setattr("radii.cli._global._load_network", None)  # nothing may be measured
     assert main([*subject, "--decide", *flags]) == 2
     assert span in capsys.readouterr().err
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import shtab
 
-    from radii.cli import build_parser
+    from radii.cli._main import build_parser
 
     parser = build_parser()
     _mark(parser, shtab.FILE)

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli import COMMANDS
+    from radii.cli._main import COMMANDS
     from radii.testing import data_sets, packages, plugins, self_test, tools
 
     here, installed, data = _machine(), packages(), data_sets()

@@ -1,311 +1,124 @@
-from ._json import (
-    plain_json,
-)
-from .figures._boxes import (
-    BoxSummary,
-    box_summaries,
-    draw_boxes,
-    draw_gaps,
-    gap_summaries,
-)
-from .figures._captions import (
-    FigureSource,
-    caption,
-)
-from .figures._classes import (
-    ClassTable,
-    SpreadCurve,
-    class_table,
-    draw_class_gains,
-    draw_classes,
-    draw_closest_targets,
-    draw_fairness,
-    draw_targets,
-    spread_curves,
-    target_tables,
-)
-from .figures._convergence import (
-    draw_convergence,
-    draw_repetition,
-)
-from .figures._counterexamples import (
-    FEWEST_PIXELS,
-    as_picture,
-    draw_counterexamples,
-    is_picture,
-)
-from .figures._curves import (
-    Metric,
-    RunTimes,
-    ShareCurve,
-    constraint_curves,
-    draw_constraints,
-    draw_ecdf,
-    draw_leads,
-    draw_robust_accuracy,
-    draw_run_times,
-    ecdf_curves,
-    robust_accuracy_curves,
-    run_times,
-)
-from .figures._fits import (
-    FittedGroup,
-    QuantilePoints,
-    draw_fits,
-    draw_qq,
-    fitted_groups,
-    qq_points,
-)
-from .figures._histograms import (
-    RadiusDensity,
-    RadiusHistogram,
-    draw_density,
-    draw_histogram,
-    radius_densities,
-    radius_histograms,
-)
-from .figures._kinds import (
-    FIGURE_KINDS,
-    FigureKind,
-    FigureOptions,
-    figure_kind,
-)
-from .figures._matrices import (
-    draw_ks_matrix,
-    ks_matrices,
-    shortened,
-)
-from .figures._pairs import (
-    Claims,
-    Scatter,
-    claims_of,
-    draw_claims,
-    draw_correlations,
-    draw_scatter,
-    scatter_of,
-)
-from .figures._statistics import (
-    draw_statistic,
-)
-from .figures._style import (
-    COLUMN_WIDTH,
-    LABEL_SIZE,
-    SMALL_SIZE,
-    TEXT_WIDTH,
-    colour_of,
-    dashes_of,
-    draw_band,
-    new_figure,
-    new_panels,
-    save_figure,
-    show_legend,
-)
-from .notebook._counterexamples import counterexample_html, counterexample_text
-from .notebook._distribution import distribution_html, distribution_text
-from .page._access import (
-    Gate,
-    token_for,
-)
-from .page._board import (
-    Board,
-    make_board,
-    write_board,
-)
-from .page._card import (
-    card,
-)
-from .page._comparison import (
-    write_comparison,
-)
-from .page._findings import (
-    finding_sentences,
-)
-from .page._page import (
-    render_live_page,
-    render_page,
-    write_report,
-)
-from .page._payload import (
-    Payload,
-    make_payload,
-    payload_of,
-    pictures_of,
-)
-from .page._server import (
-    LiveServer,
-)
-from .tables._comparison import (
-    comparison_object,
-    comparison_parts,
-    comparison_rows,
-)
-from .tables._console import (
-    Console,
-)
-from .tables._ensembles import (
-    game_curve_object,
-    game_curve_parts,
-    game_object,
-    game_parts,
-)
-from .tables._guarantees import (
-    curve_parts,
-    estimate_sentences,
-)
-from .tables._latex import (
-    ADDED_SPACE,
-    LatexConsole,
-    latex_lines,
-    latex_row,
-    latex_table,
-    latex_text,
-)
-from .tables._metrics import (
-    metrics_parts,
-)
-from .tables._records import (
-    TableColumn,
-    TableRecord,
-    markdown_lines,
-)
-from .tables._results import (
-    change_sentences,
-    disagreement_objects,
-    effort_tables,
-    history_table,
-    instance_table,
-    missing_notes,
-    results_object,
-    summary_table,
-)
-from .tables._runs import (
-    audit_tables,
-    estimate_parts,
-)
-
-__all__ = [
-    "ADDED_SPACE",
-    "COLUMN_WIDTH",
-    "FEWEST_PIXELS",
-    "FIGURE_KINDS",
-    "LABEL_SIZE",
-    "SMALL_SIZE",
-    "TEXT_WIDTH",
-    "Board",
-    "BoxSummary",
-    "Claims",
-    "ClassTable",
-    "Console",
-    "FigureKind",
-    "FigureOptions",
-    "FigureSource",
-    "FittedGroup",
-    "Gate",
-    "LatexConsole",
-    "LiveServer",
-    "Metric",
-    "Payload",
-    "QuantilePoints",
-    "RadiusDensity",
-    "RadiusHistogram",
-    "RunTimes",
-    "Scatter",
-    "ShareCurve",
-    "SpreadCurve",
-    "TableColumn",
-    "TableRecord",
-    "as_picture",
-    "audit_tables",
-    "box_summaries",
-    "caption",
-    "card",
-    "change_sentences",
-    "claims_of",
-    "class_table",
-    "colour_of",
-    "comparison_object",
-    "comparison_parts",
-    "comparison_rows",
-    "constraint_curves",
-    "counterexample_html",
-    "counterexample_text",
-    "curve_parts",
-    "dashes_of",
-    "disagreement_objects",
-    "distribution_html",
-    "distribution_text",
-    "draw_band",
-    "draw_boxes",
-    "draw_claims",
-    "draw_class_gains",
-    "draw_classes",
-    "draw_closest_targets",
-    "draw_constraints",
-    "draw_convergence",
-    "draw_correlations",
-    "draw_counterexamples",
-    "draw_density",
-    "draw_ecdf",
-    "draw_fairness",
-    "draw_fits",
-    "draw_gaps",
-    "draw_histogram",
-    "draw_ks_matrix",
-    "draw_leads",
-    "draw_qq",
-    "draw_repetition",
-    "draw_robust_accuracy",
-    "draw_run_times",
-    "draw_scatter",
-    "draw_statistic",
-    "draw_targets",
-    "ecdf_curves",
-    "effort_tables",
-    "estimate_parts",
-    "estimate_sentences",
-    "figure_kind",
-    "finding_sentences",
-    "fitted_groups",
-    "game_curve_object",
-    "game_curve_parts",
-    "game_object",
-    "game_parts",
-    "gap_summaries",
-    "history_table",
-    "instance_table",
-    "is_picture",
-    "ks_matrices",
-    "latex_lines",
-    "latex_row",
-    "latex_table",
-    "latex_text",
-    "make_board",
-    "make_payload",
-    "markdown_lines",
-    "metrics_parts",
-    "missing_notes",
-    "new_figure",
-    "new_panels",
-    "payload_of",
-    "pictures_of",
-    "plain_json",
-    "qq_points",
-    "radius_densities",
-    "radius_histograms",
-    "render_live_page",
-    "render_page",
-    "results_object",
-    "robust_accuracy_curves",
-    "run_times",
-    "save_figure",
-    "scatter_of",
-    "shortened",
-    "show_legend",
-    "spread_curves",
-    "summary_table",
-    "target_tables",
-    "token_for",
-    "write_board",
-    "write_comparison",
-    "write_report",
-]
+from ._json import plain_json as plain_json
+from .figures._boxes import BoxSummary as BoxSummary
+from .figures._boxes import box_summaries as box_summaries
+from .figures._boxes import draw_boxes as draw_boxes
+from .figures._boxes import draw_gaps as draw_gaps
+from .figures._boxes import gap_summaries as gap_summaries
+from .figures._captions import FigureSource as FigureSource
+from .figures._captions import caption as caption
+from .figures._classes import ClassTable as ClassTable
+from .figures._classes import SpreadCurve as SpreadCurve
+from .figures._classes import class_table as class_table
+from .figures._classes import draw_class_gains as draw_class_gains
+from .figures._classes import draw_classes as draw_classes
+from .figures._classes import draw_closest_targets as draw_closest_targets
+from .figures._classes import draw_fairness as draw_fairness
+from .figures._classes import draw_targets as draw_targets
+from .figures._classes import spread_curves as spread_curves
+from .figures._classes import target_tables as target_tables
+from .figures._convergence import draw_convergence as draw_convergence
+from .figures._convergence import draw_repetition as draw_repetition
+from .figures._counterexamples import FEWEST_PIXELS as FEWEST_PIXELS
+from .figures._counterexamples import as_picture as as_picture
+from .figures._counterexamples import draw_counterexamples as draw_counterexamples
+from .figures._counterexamples import is_picture as is_picture
+from .figures._curves import Metric as Metric
+from .figures._curves import RunTimes as RunTimes
+from .figures._curves import ShareCurve as ShareCurve
+from .figures._curves import constraint_curves as constraint_curves
+from .figures._curves import draw_constraints as draw_constraints
+from .figures._curves import draw_ecdf as draw_ecdf
+from .figures._curves import draw_leads as draw_leads
+from .figures._curves import draw_robust_accuracy as draw_robust_accuracy
+from .figures._curves import draw_run_times as draw_run_times
+from .figures._curves import ecdf_curves as ecdf_curves
+from .figures._curves import robust_accuracy_curves as robust_accuracy_curves
+from .figures._curves import run_times as run_times
+from .figures._fits import FittedGroup as FittedGroup
+from .figures._fits import QuantilePoints as QuantilePoints
+from .figures._fits import draw_fits as draw_fits
+from .figures._fits import draw_qq as draw_qq
+from .figures._fits import fitted_groups as fitted_groups
+from .figures._fits import qq_points as qq_points
+from .figures._histograms import RadiusDensity as RadiusDensity
+from .figures._histograms import RadiusHistogram as RadiusHistogram
+from .figures._histograms import draw_density as draw_density
+from .figures._histograms import draw_histogram as draw_histogram
+from .figures._histograms import radius_densities as radius_densities
+from .figures._histograms import radius_histograms as radius_histograms
+from .figures._kinds import FIGURE_KINDS as FIGURE_KINDS
+from .figures._kinds import FigureKind as FigureKind
+from .figures._kinds import FigureOptions as FigureOptions
+from .figures._kinds import figure_kind as figure_kind
+from .figures._matrices import draw_ks_matrix as draw_ks_matrix
+from .figures._matrices import ks_matrices as ks_matrices
+from .figures._matrices import shortened as shortened
+from .figures._pairs import Claims as Claims
+from .figures._pairs import Scatter as Scatter
+from .figures._pairs import claims_of as claims_of
+from .figures._pairs import draw_claims as draw_claims
+from .figures._pairs import draw_correlations as draw_correlations
+from .figures._pairs import draw_scatter as draw_scatter
+from .figures._pairs import scatter_of as scatter_of
+from .figures._statistics import draw_statistic as draw_statistic
+from .figures._style import COLUMN_WIDTH as COLUMN_WIDTH
+from .figures._style import LABEL_SIZE as LABEL_SIZE
+from .figures._style import SMALL_SIZE as SMALL_SIZE
+from .figures._style import TEXT_WIDTH as TEXT_WIDTH
+from .figures._style import colour_of as colour_of
+from .figures._style import dashes_of as dashes_of
+from .figures._style import draw_band as draw_band
+from .figures._style import new_figure as new_figure
+from .figures._style import new_panels as new_panels
+from .figures._style import save_figure as save_figure
+from .figures._style import show_legend as show_legend
+from .notebook._counterexamples import counterexample_html as counterexample_html
+from .notebook._counterexamples import counterexample_text as counterexample_text
+from .notebook._distribution import distribution_html as distribution_html
+from .notebook._distribution import distribution_text as distribution_text
+from .page._access import Gate as Gate
+from .page._access import token_for as token_for
+from .page._board import Board as Board
+from .page._board import make_board as make_board
+from .page._board import write_board as write_board
+from .page._card import card as card
+from .page._comparison import write_comparison as write_comparison
+from .page._findings import finding_sentences as finding_sentences
+from .page._page import render_live_page as render_live_page
+from .page._page import render_page as render_page
+from .page._page import write_report as write_report
+from .page._payload import Payload as Payload
+from .page._payload import make_payload as make_payload
+from .page._payload import payload_of as payload_of
+from .page._payload import pictures_of as pictures_of
+from .page._server import LiveServer as LiveServer
+from .tables._comparison import comparison_object as comparison_object
+from .tables._comparison import comparison_parts as comparison_parts
+from .tables._comparison import comparison_rows as comparison_rows
+from .tables._console import Console as Console
+from .tables._ensembles import game_curve_object as game_curve_object
+from .tables._ensembles import game_curve_parts as game_curve_parts
+from .tables._ensembles import game_object as game_object
+from .tables._ensembles import game_parts as game_parts
+from .tables._guarantees import curve_parts as curve_parts
+from .tables._guarantees import estimate_sentences as estimate_sentences
+from .tables._latex import ADDED_SPACE as ADDED_SPACE
+from .tables._latex import LatexConsole as LatexConsole
+from .tables._latex import latex_lines as latex_lines
+from .tables._latex import latex_row as latex_row
+from .tables._latex import latex_table as latex_table
+from .tables._latex import latex_text as latex_text
+from .tables._metrics import metrics_parts as metrics_parts
+from .tables._records import TableColumn as TableColumn
+from .tables._records import TableRecord as TableRecord
+from .tables._records import markdown_lines as markdown_lines
+from .tables._results import change_sentences as change_sentences
+from .tables._results import disagreement_objects as disagreement_objects
+from .tables._results import effort_tables as effort_tables
+from .tables._results import history_table as history_table
+from .tables._results import instance_table as instance_table
+from .tables._results import missing_notes as missing_notes
+from .tables._results import results_object as results_object
+from .tables._results import summary_table as summary_table
+from .tables._runs import audit_tables as audit_tables
+from .tables._runs import estimate_parts as estimate_parts
