@@ -36,6 +36,17 @@ def _level(value: Any) -> float:
     return level
 
 
+def one_of(*names: str) -> OptionForm:
+    """A form whose values are these names."""
+
+    def read(value: Any) -> Any:
+        if value not in names:
+            raise OptionRefusal(f"is not one of {', '.join(names)}")
+        return value
+
+    return OptionForm("NAME", read, "str")
+
+
 OF_EXPERIMENT = options_of(Experiment)
 """Options of an experiment by name; a command that has some of them adds them with `add_to`."""
 

@@ -29,17 +29,18 @@ from radii.cli._options import (
     cluster_from,
     experiment_flags,
     experiment_from,
+    one_of,
     spare_workers,
     take_run_budget,
 )
 from radii.cli._output import print_json, print_parts, writing
 from radii.errors import ExperimentError, InputError
-from radii.runs import values_of_file
+from radii.runs import Option, values_of_file
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from radii.problem import Result
-    from radii.runs import Observer, Plan, Retry
+    from radii.runs import Observer, Plan
     from radii.store import Store
     from radii.strategy import Agenda, Case, Question
 
@@ -58,7 +59,19 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
         print_parts(views.estimate_parts(found))
 
 
-LOG_FORMATS = ("bar", "json")
+LOG_FORMAT = Option(
+    name="log_format",
+    form=one_of("bar", "json"),
+    help="bar (default; on a terminal only), or json: one line per event on standard error",
+)
+RETRY = Option(
+    name="retry",
+    form=one_of("timeouts", "memouts", "missing"),
+    metavar="WHAT",
+    help="ask these again, however much time they had: timeouts, memouts, or missing (every proof "
+    "without an answer); without --retry, only what had less time than now",
+)
+"""The values of `radii.runs.Retry`."""
 
 
 class TerminationSignal(KeyboardInterrupt):
@@ -73,12 +86,7 @@ def add_logging_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="no progress bar and no table: only what went wrong, and --json",
     )
-    group.add_argument(
-        "--log-format",
-        metavar="NAME",
-        default="bar",
-        help="bar (default; on a terminal only), or json: one line per event on standard error",
-    )
+    LOG_FORMAT.add_to(group, default="bar")
     group.add_argument(
         "--log-file", type=Path, metavar="FILE", help="append events as JSON lines here"
     )
@@ -211,12 +219,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, described="an experiment file; or a directory of results, to continue or grow it"
     )
     OUT.add_to(parser)
-    parser.add_argument(
-        "--retry",
-        metavar="WHAT",
-        help="ask these again, however much time they had: timeouts, memouts, or missing (every "
-        "proof without an answer); without --retry, only what had less time than now",
-    )
+    RETRY.add_to(parser)
     parser.add_argument(
         "--replace",
         action="store_true",
@@ -263,31 +266,19 @@ def execute(
 
 
 def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, **fixed: Any) -> int:
-    if args.log_format not in LOG_FORMATS:
-        raise ExperimentError(
-            f"--log-format '{args.log_format}' is not one of {', '.join(LOG_FORMATS)}"
-        )
     budget = take_run_budget(args)
     if is_estimate and budget is not None:
         raise ExperimentError("--estimate measures a few inputs and stops: it takes no --budget")
 
+    from radii.runs import Retry
     from radii.store import Store
 
-    cluster, retry = cluster_from(args), _retry(args)
+    asked = getattr(args, "retry", None)
+    cluster, retry = cluster_from(args), None if asked is None else Retry(asked)
     plan = _plan(args, out, **fixed)
     jobs = args.jobs or (0 if cluster else plan.default_jobs())
-    if (warning := plan.instances[0].property.warning) is not None:
-        note(warning)
-    for network in plan.networks:
-        if (opaque := network.graph.opaque) is not None:
-            note(f"{network.name}: {opaque.reason}: it is only attacked, nothing can be proven")
-    _note_units(args, plan)
-    if args.budget is not None and not args.quiet:
-        text = f"{args.budget:g}"
-        note(
-            f"--budget {text} without a unit still means {text} s for each input: "
-            f"write --budget-per-input {text}, or --budget {text}s for the whole run"
-        )
+    for sentence in _warnings(args, plan):
+        note(sentence)
     agenda = _agenda(args, plan, budget, is_estimate=is_estimate)
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
         try:
@@ -342,23 +333,26 @@ def _plan(args: argparse.Namespace, out: Path | None, **fixed: Any) -> Plan:
     return continued(args.experiment, {**experiment_flags(args), **fixed})
 
 
-def _retry(args: argparse.Namespace) -> Retry | None:
-    from radii.runs import Retry
-
-    asked = getattr(args, "retry", None)
-    if asked is not None and asked not in list(Retry):
-        raise ExperimentError(f"--retry '{asked}' is not one of {', '.join(Retry)}")
-    return None if asked is None else Retry(asked)
-
-
-def _note_units(args: argparse.Namespace, plan: Plan) -> None:
-    """What was done to the data's units, and what about them looks wrong."""
+def _warnings(args: argparse.Namespace, plan: Plan) -> Iterator[str]:
+    """What is to know before the work: what cannot be proven, what was done to the data's units,
+    and what about them or the flags looks wrong."""
     from radii.runs import unit_warnings
 
-    for sentence in plan.notes if not args.quiet else ():
-        note(sentence)
+    if (warning := plan.instances[0].property.warning) is not None:
+        yield warning
+    for network in plan.networks:
+        if (opaque := network.graph.opaque) is not None:
+            yield f"{network.name}: {opaque.reason}: it is only attacked, nothing can be proven"
+    if not args.quiet:
+        yield from plan.notes
     for sentence in unit_warnings(plan):
-        note(f"warning: {sentence}")
+        yield f"warning: {sentence}"
+    if args.budget is not None and not args.quiet:
+        text = f"{args.budget:g}"
+        yield (
+            f"--budget {text} without a unit still means {text} s for each input: "
+            f"write --budget-per-input {text}, or --budget {text}s for the whole run"
+        )
 
 
 def _agenda(
