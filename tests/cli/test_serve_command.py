@@ -56,7 +56,7 @@ def refused(flags: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_bad_input_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "nowhere: is no directory" in refused([str(tmp_path / "nowhere")], capsys)
+    assert "nowhere: is not a directory" in refused([str(tmp_path / "nowhere")], capsys)
     assert "--port 70000 must be" in refused([str(tmp_path), "--port", "70000"], capsys)
     assert "cannot be listened on" in refused([str(tmp_path), "--host", "no.such.host."], capsys)
     with socket.socket() as taken:

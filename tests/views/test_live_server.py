@@ -403,7 +403,7 @@ def test_an_empty_directory_is_served(tmp_path: Path) -> None:
         told = served.state()
         assert (told["experiments"], told["revision"]) == ([], "")
         assert served.ask("/facts.json")[0] == 409
-    with pytest.raises(StoreError, match="is no directory"), serving(tmp_path / "nowhere"):
+    with pytest.raises(StoreError, match="is not a directory"), serving(tmp_path / "nowhere"):
         pass
 
 

@@ -129,7 +129,7 @@ def test_results_stay_below_the_served_directory(out: Path, folder: Path, tmp_pa
     (tmp_path / "elsewhere").mkdir()
     (out / "tiny").symlink_to(tmp_path / "elsewhere")
     starter = ExperimentStarter(folder, out)
-    id_ = next(one["id"] for one in starter.told() if one["name"] == "tiny.toml")
+    id_ = next(one["id"] for one in starter.listed() if one["name"] == "tiny.toml")
     with pytest.raises(StoreError, match="leads out of"):
         starter.start(id_)
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -149,14 +149,14 @@ def test_one_at_a_time_and_stopped_with_the_server(
 
     monkeypatch.setattr("radii.views.page._starts.run_program", lasting)
     starter = ExperimentStarter(folder, out)
-    ids = {one["name"]: one["id"] for one in starter.told()}
+    ids = {one["name"]: one["id"] for one in starter.listed()}
     starter.start(ids["tiny.toml"])
     with pytest.raises(StoreError, match=r"tiny\.toml runs: one at a time"):
         starter.start(ids["below/wrong.toml"])
     with pytest.raises(StoreError, match="not started here"):
         starter.stop(ids["below/wrong.toml"])
     starter.close()
-    assert {one["name"]: one["state"] for one in starter.told()} == {
+    assert {one["name"]: one["state"] for one in starter.listed()} == {
         "tiny.toml": "stopped",
         "below/wrong.toml": "",
     }
@@ -165,7 +165,7 @@ def test_one_at_a_time_and_stopped_with_the_server(
 def test_a_directory_that_is_written_is_left_alone(out: Path, folder: Path) -> None:
     with Store.create_or_open(out / "tiny"):
         starter = ExperimentStarter(folder, out)
-        id_ = next(one["id"] for one in starter.told() if one["name"] == "tiny.toml")
+        id_ = next(one["id"] for one in starter.listed() if one["name"] == "tiny.toml")
         with pytest.raises(StoreError, match="another run is writing"):
             starter.start(id_)
 

@@ -107,7 +107,7 @@ def _command(commands: Any, name: str, purpose: str, epilog: str) -> argparse.Ar
 def _convert_network(args: argparse.Namespace) -> int:
     from radii.networks import load_network
 
-    # The domain is no part of the file; loading compares both runtimes on points of it.
+    # The domain is not part of the file; loading compares both runtimes on points of it.
     network = load_network(args.network, domain=(0, 1), mean=args.mean, std=args.std)
     if args.out.resolve() == args.network.resolve():
         raise ExperimentError(f"--out {args.out} is the network itself; name another file")

@@ -47,7 +47,7 @@ exit codes:
 
 _TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
 LATEST = Option(
-    name="seconds", form=SECONDS, help="begin no round after so many seconds (no limit)"
+    name="seconds", form=SECONDS, help="begin no round after this many seconds (no limit)"
 )
 LATER_EPOCHS = Option(name="later_epochs", form=COUNT, help="epochs of later rounds (the same)")
 _MEASURING = ("property", "norm", "grid", "verifier", "arithmetic", "attack", "timeout", "memory")

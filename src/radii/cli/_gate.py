@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _checks(args: argparse.Namespace) -> dict[Path, StoreCheck]:
     """A check of everything in each place, made now: what the results keep of earlier checks is
-    their own word. A DataError if something other than a proof does not hold, or cannot be told."""
+    their own word. A DataError if anything but a proof does not hold, or is not known to."""
     from radii.cli._progress import ProgressBar
     from radii.runs import check_store
     from radii.store import STORE_FILE

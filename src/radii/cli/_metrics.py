@@ -38,7 +38,7 @@ DESCRIPTION = (
 )
 
 EPILOG = """measured at each eps, over all inputs:
-  CSat  constraint satisfaction: proven for at least this share; what is undecided is told apart
+  CSat  constraint satisfaction: proven for at least this share; undecided inputs are counted apart
   CSec  constraint security: the share for which no counterexample was found
   CAcc  constraint accuracy: the mean share of uniform samples of a ball that keep the property
 

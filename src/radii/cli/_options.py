@@ -130,8 +130,8 @@ def add_experiment_flags(
 ) -> None:
     """All that describes an experiment. Flags win over the file.
 
-    Where nothing is proven the flags of proofs are taken, too, so that the flags of a run serve,
-    but help does not list them. `without` are options that the command has a flag of its own for.
+    Where nothing is proven the flags of proofs are accepted, too, so that the flags of a run can be
+    used, but help does not list them. `without` are options for which the command has its own flag.
     """
     parser.add_argument(
         "experiment", nargs="?", type=Path, metavar="EXPERIMENT.toml", help=described
@@ -166,7 +166,7 @@ def spare_workers(jobs: int | None) -> AbstractContextManager[None]:
 
 
 def check_files(args: argparse.Namespace) -> None:
-    """What the arguments name is there: told before anything loads that takes seconds."""
+    """Check that what the arguments name exists, before anything loads that takes seconds."""
     from radii.datasets import check_spec
 
     described = getattr(args, "experiment", None)

@@ -96,7 +96,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 def writing(path: Path | None) -> Iterator[None]:
     """Turns a failure to write there into one sentence; without a path, to standard output.
 
-    That its reader went away (head, less) is no failure.
+    A reader that went away (head, less) is not a failure.
     """
     try:
         yield

@@ -43,7 +43,7 @@ class Parser(argparse.ArgumentParser):
         super().error(plain(message))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """A flag that is none is told first: what else is missing may follow from it."""
+        """Unknown flags are reported before anything else: what is missing may follow from them."""
         commands = self._commands()
         for word in () if commands or args is None else args:
             if word == "--":
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
         """The names of commands are many: the one that was meant is enough."""
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
             meant = did_you_mean(str(value), list(action.choices))
-            self.error(f"'{value}' is no command; {self.prog} --help lists them{meant}")
+            self.error(f"'{value}' is not a command; {self.prog} --help lists them{meant}")
         super()._check_value(action, value)
 
     def _commands(self) -> list[argparse.Action]:
@@ -107,7 +107,7 @@ class Parser(argparse.ArgumentParser):
 
     @contextmanager
     def _without(self, actions: Sequence[argparse.Action]) -> Iterator[None]:
-        """For so long these are not in the help."""
+        """A context in which these are hidden from the help."""
         helps = [action.help for action in actions]
         for action in actions:
             action.help = argparse.SUPPRESS

@@ -237,7 +237,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.experiment is not None and not _is_study(args.experiment):
-        values_of_file(args.experiment)  # a directory or a network in its place is told first
+        values_of_file(args.experiment)  # reports a directory or a network in its place
     elif args.experiment is not None:
         if args.out is not None and args.out.resolve() != args.experiment.resolve():
             raise ExperimentError(
@@ -324,7 +324,7 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
 def _plan(args: argparse.Namespace, out: Path | None, **fixed: Any) -> Plan:
     """What the flags and the file describe, or what a directory holds with the flags' changes."""
     if args.experiment is None or not _is_study(args.experiment):
-        experiment = experiment_from(args, **fixed)  # what is missing is told before torch loads
+        experiment = experiment_from(args, **fixed)  # reports what is missing before torch loads
         from radii.runs import prepare
 
         return prepare(experiment, out)
@@ -381,7 +381,7 @@ def _is_given(args: argparse.Namespace, name: str) -> bool:
 def _observer(
     args: argparse.Namespace, plan: Plan, jobs: int, budget: float | None
 ) -> AbstractContextManager[Observer | None]:
-    """Who is told how it goes."""
+    """The observer of the run: a bar, a log, or none."""
     from radii.cli._progress import ProgressBar
 
     if args.log_file is None and args.log_format != "json":

@@ -24,7 +24,7 @@ FEWEST_PIXELS = 49
 
 
 def is_picture(values: npt.NDArray[np.floating]) -> bool:
-    """Whether an input is shown as a picture: `as_picture` takes it, and it is no short list."""
+    """Whether an input is shown as a picture: `as_picture` takes it, and it is not a short list."""
     if max(np.squeeze(values).shape, default=1) == values.size < FEWEST_PIXELS:
         return False
     try:

@@ -83,7 +83,7 @@ def radius_histograms(
     bins: int | npt.ArrayLike | None = None,
     confidence: float | None = None,
 ) -> list[RadiusHistogram]:
-    """One for each group, all with the same bins: so many, or with these edges.
+    """One for each group, all with the same bins: this number of them, or these edges.
 
     By default there are 2 n^(1/3) bins (Rice), but none is narrower than half of the brackets.
     Limits with confidence are Clopper and Pearson's, of which the bins share the permitted error.

@@ -251,7 +251,7 @@ def _results_of_one_network(distribution: Distribution) -> dict[str, tuple[str, 
         named.setdefault(name.split(" (")[0], []).append(name)
     twice = {plain: (names[0], names[1]) for plain, names in named.items() if len(names) == 2}
     if not twice:
-        raise DataError("claims of one result are held against another: give two, of one network")
+        raise DataError("claims of one result are compared with another: give two, of one network")
     return twice
 
 

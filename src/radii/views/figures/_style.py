@@ -162,13 +162,13 @@ def mark_eps(axes: Axes, eps: Sequence[float]) -> None:
         eps = [value for value in eps if start <= value <= stop]
     figure = axes.get_figure(root=True)
     points = 0.75 * 72 * (figure.get_figwidth() if figure else TEXT_WIDTH) / (stop - start)
-    taken: list[float] = []
+    ends: list[float] = []
     for value in sorted(eps):
         text = f"{value:g}"
         half = 0.3 * SMALL_SIZE * (len(text) + 1)
         left = points * value - half
-        level = next((k for k, end in enumerate(taken) if end <= left), len(taken))
-        taken[level : level + 1] = [points * value + half]
+        level = next((k for k, end in enumerate(ends) if end <= left), len(ends))
+        ends[level : level + 1] = [points * value + half]
         axes.axvline(value, color="#444444", linewidth=0.8, linestyle=DASHES[1], zorder=1.5)
         axes.annotate(
             text,

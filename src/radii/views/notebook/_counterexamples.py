@@ -23,7 +23,7 @@ THUMBNAIL_PIXELS = 96
 
 
 def counterexample_text(one: Counterexample) -> str:
-    """A line, and where the input is no picture one for each of the most changed features."""
+    """A line, and where the input is not a picture one for each of the most changed features."""
     lines = [_title(one)]
     if not _is_picture(one):
         lines += ["  " + "  ".join(row) for row in _change_rows(one)]

@@ -1,7 +1,7 @@
 """A distribution as people read it: a few numbers as text, and beside a small curve in notebooks.
 
 Notebooks are light or dark. Text and axes take the colour of the text around them, and curves have
-colours that can be told on both; so one picture does for both.
+colours that can be distinguished on both; so one picture does for both.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def distribution_text(distribution: Distribution) -> str:
     """The title, and below it a line for each fact."""
     shown = _shown_networks(distribution)
     rows = [["", *map(plain, shown)]] if len(distribution.networks) > 1 else []
-    rows += [[name, *values] for name, values in _facts(shown, _told_eps(distribution)).items()]
+    rows += [[name, *values] for name, values in _facts(shown, _shown_eps(distribution)).items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  "
@@ -65,7 +65,7 @@ def distribution_html(distribution: Distribution) -> str:
         f"<tr style='background:none'><td style='{CELL};opacity:.7'>{escape(name)}</td>"
         + "".join(f"<td style='{CELL}'>{escape(value)}</td>" for value in values)
         + "</tr>"
-        for name, values in _facts(shown, _told_eps(distribution)).items()
+        for name, values in _facts(shown, _shown_eps(distribution)).items()
     ]
     if len(distribution.networks) > 1:
         names = (
@@ -151,7 +151,7 @@ def _share_text(share: Share) -> str:
     return f"{low / 1000:g} to {high / 1000:g}"
 
 
-def _told_eps(distribution: Distribution) -> list[float]:
+def _shown_eps(distribution: Distribution) -> list[float]:
     """At which robust accuracy is given: where only one was asked about, at that."""
     only = distribution.only_eps
     return _round_eps(distribution)[:MOST_EPS] if only is None else [only]

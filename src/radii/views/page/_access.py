@@ -1,7 +1,7 @@
 """Who may ask: whoever knows the token, at an address that is this machine's own.
 
-The token is part of the address that `radii serve` prints. It is no cookie: a browser sends those
-to every port of a machine, also to servers of other people.
+The token is part of the address that `radii serve` prints. It is not a cookie: a browser sends
+those to every port of a machine, also to servers of other people.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RequestTarget:
 
 @dataclass(frozen=True, slots=True)
 class _Authority:
-    """A name or number in lower case, IPv6 without its brackets, and the port if it is told."""
+    """A name or number in lower case, IPv6 without its brackets, and the port if there is one."""
 
     name: str
     port: int | None

@@ -91,16 +91,16 @@ class BoardEntry:
     def facts(self) -> dict[str, Any]:
         """As JSON, but for the brackets; a number that is not finite is None."""
         names = (field.name for field in dataclasses.fields(self) if field.name != "brackets")
-        told = {name: getattr(self, name) for name in names}
+        facts = {name: getattr(self, name) for name in names}
         shares = [dataclasses.asdict(share) for share in self.shares]
-        return {name: plain_json(value) for name, value in {**told, "shares": shares}.items()}
+        return {name: plain_json(value) for name, value in {**facts, "shares": shares}.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BoardTable:
     """Networks that can be compared: the same inputs, norm and property.
 
-    Radii are shown up to `top`; `eps` is where robust accuracy is told.
+    Radii are shown up to `top`; `eps` is where robust accuracy is given.
     """
 
     title: str
@@ -114,8 +114,8 @@ class BoardTable:
 
     def facts(self) -> dict[str, Any]:
         """As JSON."""
-        told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**told, "eps": list(self.eps), "entries": [one.facts() for one in self.entries]}
+        facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**facts, "eps": list(self.eps), "entries": [one.facts() for one in self.entries]}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

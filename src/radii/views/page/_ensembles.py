@@ -19,7 +19,7 @@ PREFIX = "ensemble_"
 """Of the names of the arrays that hold the pictures of ensembles."""
 
 WIDEST_DOMAIN = 10.0
-"""A domain that is so many times as wide as what the points span tells nothing of black and white:
+"""A domain this many times as wide as what the points span says nothing of black and white:
 the benchmarks of the literature leave inputs nearly unbounded."""
 
 UNASKED_VERIFIERS = ("replay", "crown")
@@ -29,37 +29,37 @@ UNASKED_VERIFIERS = ("replay", "crown")
 def ensemble_objects(
     ensembles: Sequence[EnsembleResults], block: PackedArrays, limit: float
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """What the page is told of each, and notes; pictures are added to `block` up to the limit."""
+    """What the page shows of each, and notes; pictures are added to `block` up to the limit."""
     data = Bytes()
-    tellings = [_EnsembleObjects(known, data, limit) for known in ensembles]
-    told = [telling.told() for telling in tellings]
+    packers = [_EnsembleObjects(known, data, limit) for known in ensembles]
+    objects = [packer.facts() for packer in packers]
     data.add_to(block, PREFIX)
-    missing = sum(telling.left_out for telling in tellings)
+    missing = sum(packer.left_out for packer in packers)
     note = (
         f"{missing:,} perturbed inputs of ensembles are not shown as pictures, whose size is "
         "limited (radii report --pictures SIZE)."
     )
-    return told, [note] if missing else []
+    return objects, [note] if missing else []
 
 
 def ensemble_sentences(ensembles: Iterable[EnsembleResults]) -> list[str]:
     """What is known of each at the largest eps that was measured."""
-    told = []
+    sentences = []
     for known in ensembles:
         who = (
             f"An ensemble of {len(known.names)} networks at {len(known.points)} points "
             f"({NORM_TITLES[known.norm.value]})"
         )
         if not known.plays:
-            told.append(f"{who}: no value has been measured yet.")
+            sentences.append(f"{who}: no value has been measured yet.")
             continue
         play = known.plays[-1]
         lower, upper = known.attained(play), known.conceded(play)
         value = f"is {lower}" if lower == upper else f"lies between {lower} and {upper}"
-        told.append(
+        sentences.append(
             f"{who}: at ε = {play.eps:g} the value of the game against randomized attacks {value}."
         )
-    return told
+    return sentences
 
 
 class _EnsembleObjects:
@@ -74,7 +74,7 @@ class _EnsembleObjects:
         self.is_picture = False
         self._places: dict[int, tuple[int, float]] = {}
 
-    def told(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         known = self.known
         inputs = []
         shape: list[int] = []

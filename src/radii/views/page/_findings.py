@@ -134,10 +134,10 @@ def summary_sentences(
     `measured` has one bracket an instance, `counted` one an input: the smallest over its targets.
     """
     fewest = min(len(part) for part in counted.by_network().values())
-    told = [_subject_sentence(runs, counted)]
+    sentences = [_subject_sentence(runs, counted)]
     if are_comparable(runs):
-        told.append(ranking(counted))
-    told += [
+        sentences.append(ranking(counted))
+    sentences += [
         *_first_to_break(measured),
         tightness(measured),
         *(f"{clause[0].upper()}{clause[1:]}." for clause in proof_clauses(measured)),
@@ -149,8 +149,8 @@ def summary_sentences(
     queries = int(measured.column("queries").sum())  # nor those
     if seconds:
         asked = _counted_noun(queries, "question") if queries else "All questions"
-        told.append(f"{asked} took {show_duration(seconds)}.")
-    return told
+        sentences.append(f"{asked} took {show_duration(seconds)}.")
+    return sentences
 
 
 def are_comparable(runs: Sequence[Run]) -> bool:
@@ -217,22 +217,22 @@ def _first_to_break(measured: Distribution) -> list[str]:
         if measured.is_about_label
         else ("an input with the property", "without the property")
     )
-    told = []
+    sentences = []
     if right.any():
         row = int(np.argmin(np.where(right, measured.upper, np.inf)))
         becomes = int(measured.column("witness_class")[row])
         seen = f" and becomes {becomes}" if becomes >= 0 else ""
-        told.append(
+        sentences.append(
             f"The closest counterexample to {kept} is "
             f"{measured.upper[row]:.3g} away: input {measured.column('input')[row]} "
             f"of class {measured.label[row]} breaks {measured.network[row]}{seen}."
         )
     if wrong:
-        told.append(
+        sentences.append(
             f"{_counted_noun(wrong, 'instance')} of {len(measured):,} "
             f"{'is' if wrong == 1 else 'are'} {broken} without any change, with radius 0."
         )
-    return told
+    return sentences
 
 
 def proof_clauses(distribution: Distribution) -> list[str]:

@@ -48,7 +48,7 @@ def check_places(places: Sequence[Path]) -> list[Path]:
     """The directories as they are on disk; each must exist, experiments may come later."""
     for place in places:
         if not place.is_dir():
-            raise StoreError(f"{place}: is no directory; name one that holds experiments, or will")
+            raise StoreError(f"{place}: is not a directory; name one for experiments")
     return list(dict.fromkeys(place.resolve() for place in places))
 
 
@@ -81,14 +81,14 @@ def id_of(place: Path) -> str:
     return hashlib.sha256(os.fsencode(place)).hexdigest()[:16]
 
 
-# What the page is told about every experiment, read anew when it asks: nothing runs by itself.
+# What the page shows of every experiment, read anew when it asks: nothing runs by itself.
 
 
 SeenAnswers = Mapping[str, tuple[str, int]]
 """By experiment, the generation and the number of the last answer that a page has."""
 
 READ_SECONDS = 0.5
-"""Seconds within which several pages that ask are told the same."""
+"""Seconds within which several pages that ask get the same answer."""
 
 WALK_SECONDS = 3.0
 """Seconds between two walks through the directories; slow ones are walked less often."""
@@ -100,10 +100,10 @@ UNWATCHED_SECONDS = 0.3
 """Seconds a request may spend on experiments that nobody looks at."""
 
 LATEST_ANSWERS = 12
-"""How many of the latest answers are told."""
+"""How many of the latest answers are shown."""
 
 LATEST_SITTINGS = 20
-"""How many of the latest sittings of an experiment are told."""
+"""How many of the latest sittings of an experiment are shown."""
 
 ASKED_SETTINGS = ("source", "norm", "property", "grid", "search", "verifier", "timeout", "budget")
 
@@ -159,7 +159,7 @@ class WatchedExperiment:
             "done": self._progress.done,
             "queries": self._progress.queries,
             "failure_count": self._progress.failure_count,
-            "sittings": [one.told() for one in self._progress.sittings[-LATEST_SITTINGS:]],
+            "sittings": [one.facts() for one in self._progress.sittings[-LATEST_SITTINGS:]],
             "asked": asked_text(followed.settings),
         }
 
@@ -183,7 +183,7 @@ class WatchedExperiment:
         ends = (_size_and_time(self.found.place / f"{STORE_FILE}{end}") for end in ("", "-wal"))
         return max(moment for _, moment in ends)
 
-    # --- telling
+    # --- what the page shows
 
     @property
     def revision(self) -> str:
@@ -199,7 +199,7 @@ class WatchedExperiment:
             raise StoreError(f"{self.found.name}: is not read")
         return self._followed.run()
 
-    def told(self, *, is_shown: bool) -> dict[str, Any]:
+    def facts(self, *, is_shown: bool) -> dict[str, Any]:
         """What the list says of every experiment."""
         since = written_since(self.found.place)
         state = self._state(is_running=since is not None)
@@ -218,7 +218,7 @@ class WatchedExperiment:
         }
 
     def details(self, generation: str, number: int) -> dict[str, Any]:
-        """What is told only of experiments that are shown, after the answer of that number."""
+        """What is given only of experiments that are shown, after the answer of that number."""
         followed, progress = self._followed, self._progress
         if followed is None or progress is None:
             return {"answers": [], "failures": [], "disagreements": []}
@@ -320,9 +320,9 @@ class WatchedEnsemble:
                 self.problem = str(error)
         return None if self._read is None else self._read[1]
 
-    def told(self, *, is_shown: bool) -> dict[str, Any]:
-        told = {"id": self.found.id, "name": self.found.name, "advice": self.problem}
-        return {**told, "is_shown": is_shown}
+    def facts(self, *, is_shown: bool) -> dict[str, Any]:
+        named = {"id": self.found.id, "name": self.found.name}
+        return {**named, "advice": self.problem, "is_shown": is_shown}
 
 
 class ExperimentWatcher:
@@ -343,18 +343,18 @@ class ExperimentWatcher:
             for one in shown:
                 one.refresh()
             self._glance_at_others(shown)
-            told = []
+            experiments = []
             for one in self._watched.values():
-                entry = one.told(is_shown=one in shown)
+                entry = one.facts(is_shown=one in shown)
                 if one in shown:
                     entry |= one.details(*seen.get(one.found.id, ("none", 0)))
-                told.append(entry)
+                experiments.append(entry)
             ensembles = self.chosen_ensembles(wanted)
             revisions = [one.revision for one in shown] + [one.revision for one in ensembles]
             return {
-                "experiments": told,
+                "experiments": experiments,
                 "ensembles": [
-                    one.told(is_shown=one in ensembles) for one in self._ensembles.values()
+                    one.facts(is_shown=one in ensembles) for one in self._ensembles.values()
                 ],
                 "revision": ";".join(filter(None, revisions)),
                 "places": [str(root) for root in self.roots],

@@ -48,11 +48,11 @@ def render_live_page() -> tuple[str, str]:
 
     It asks the server that it came from, which is `radii.views`, for what it shows.
     """
-    held = {"title": "radii", "style": _asset("page.css") + _asset("live.css")}
-    held |= dict.fromkeys(("facts", "columns", "pictures"), "")
+    parts = {"title": "radii", "style": _asset("page.css") + _asset("live.css")}
+    parts |= dict.fromkeys(("facts", "columns", "pictures"), "")
     scripts = _scripts(*PAGE_SCRIPTS, *LIVE_SCRIPTS, "main")
     policy = _policy(scripts.values(), connects="'self'")
-    return _filled("page.html", held | scripts | {"policy": policy}), policy
+    return _filled("page.html", parts | scripts | {"policy": policy}), policy
 
 
 def render_sheet(

@@ -16,7 +16,7 @@ from radii.strategy import QuestionKind, Search
 
 FAILED_VERDICTS = (Verdict.TIMEOUT, Verdict.MEMOUT, Verdict.ERROR)
 LATEST_EVENTS = 50
-"""How many of the latest failures, disagreements and answers are told."""
+"""How many of the latest failures, disagreements and answers are shown."""
 
 RATE_WINDOW = 60
 """How many of the latest instances that ended say how fast it goes."""
@@ -26,7 +26,7 @@ FEWEST_FINISHED = 3
 
 
 SITTING_SECONDS = 600.0
-"""After so long without an answer, the next one belongs to another sitting; or after two limits."""
+"""After this time without an answer, or two limits, the next one belongs to another sitting."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Sitting:
     ended: float
     answers: int = 1
 
-    def told(self) -> dict[str, float]:
+    def facts(self) -> dict[str, float]:
         return {"began": self.began, "ended": self.ended, "answers": self.answers}
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from radii.errors import InputError, StoreError
 from radii.statistics import Run, with_distinct_names
-from radii.terminal import say
+from radii.terminal import note, say
 from radii.views.page._access import Gate, Refusal
 from radii.views.page._live import ExperimentWatcher, check_places
 from radii.views.page._page import render_live_page
@@ -124,7 +124,7 @@ Response = tuple[bytes, str]
 Route = Callable[[], Response]
 
 IDLE_SECONDS = 20.0
-"""After so long without a request, or with half of one, a connection is closed."""
+"""A connection is closed after this time without a request, or with half of one."""
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -168,7 +168,7 @@ class LiveServer(ThreadingHTTPServer):
             self.starter.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that went away is no error; anything else is told in a line."""
+        """A browser that went away is not an error; anything else is reported in a line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
             say("".join(traceback.format_exception_only(error)).strip(), file=sys.stderr)
@@ -220,9 +220,9 @@ class Handler(BaseHTTPRequestHandler):
         except (InputError, ValueError) as error:
             self._send(HTTPStatus.CONFLICT, " ".join(str(error).split()).encode(), TEXT)
         except Exception as error:
-            told = f"internal error: {type(error).__name__}: {' '.join(str(error).split())}"
-            say(f"radii: {told}", file=sys.stderr)
-            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, told.encode(), TEXT)
+            message = f"internal error: {type(error).__name__}: {' '.join(str(error).split())}"
+            note(message)
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, message.encode(), TEXT)
         else:
             self._send(HTTPStatus.OK, body, kind)
 
@@ -247,10 +247,10 @@ class Handler(BaseHTTPRequestHandler):
         for part in self._list("seen"):
             id_, generation, number = part.split(":")
             seen[id_] = (generation, int(number))
-        told = self.server.watch.state(self._list("show"), seen)
+        state = self.server.watch.state(self._list("show"), seen)
         starter = self.server.starter
-        told["files"] = None if starter is None else starter.told()
-        return json.dumps(told, allow_nan=False, separators=(",", ":")).encode(), JSON
+        state["files"] = None if starter is None else starter.listed()
+        return json.dumps(state, allow_nan=False, separators=(",", ":")).encode(), JSON
 
     def _text(self, name: str) -> str:
         return self._query.get(name, "")

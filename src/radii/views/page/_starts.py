@@ -77,20 +77,22 @@ class ExperimentStarter:
 
     def __init__(self, folder: Path, out: Path) -> None:
         if not folder.is_dir():
-            raise StoreError(f"--experiments {folder}: is no directory; name one with .toml files")
+            raise StoreError(
+                f"--experiments {folder} is not a directory; name one with .toml files"
+            )
         self._folder, self._out = folder.resolve(), out.resolve()
         self._lock = threading.Lock()
         self._runs: dict[str, StartedRun] = {}
         self._known: list[ExperimentFile] = []
         self._look_at = -math.inf
 
-    def told(self) -> list[dict[str, Any]]:
-        """What the page is told of each file, in order of their names."""
+    def listed(self) -> list[dict[str, Any]]:
+        """What the page shows of each file, in order of their names."""
         with self._lock:
             self._look()
-            return [self._told_of(one) for one in self._known]
+            return [self._facts_of(one) for one in self._known]
 
-    def _told_of(self, file: ExperimentFile) -> dict[str, Any]:
+    def _facts_of(self, file: ExperimentFile) -> dict[str, Any]:
         run = self._runs.get(file.id)
         return {
             "id": file.id,

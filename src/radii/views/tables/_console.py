@@ -27,7 +27,7 @@ from radii.terminal import plain
 from radii.views.tables._records import TableRecord
 
 UNLIMITED = 100_000
-"""Columns of what is no terminal: no line is that long."""
+"""Columns of a file or a pipe: no line is that long."""
 
 NAME_SHARE = 3
 """A name may take a third of a terminal before it is folded."""
