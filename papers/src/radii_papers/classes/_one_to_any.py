@@ -453,7 +453,7 @@ def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part
         StudyFigure(
             "figure-10",
             "Figure 10: networks against each other, by class",
-            lambda: draw_ks_matrix(found, "network", each="class", side="upper"),
+            lambda: draw_ks_matrix(found, ("network", "class"), side="upper"),
         ),
         table,
         StudyClaim(

@@ -246,7 +246,7 @@ def networks_by_target(source: ClassSource, settings: StudySettings) -> list[Par
             StudyFigure(
                 f"figure-12-{name}",
                 f"Figure 12, {name}: networks against each other, by target",
-                lambda own=own: draw_ks_matrix(own, "network", each="target", side="upper"),  # type: ignore[misc]
+                lambda own=own: draw_ks_matrix(own, ("network", "target"), side="upper"),  # type: ignore[misc]
             ),
             differences_table(
                 f"figure-12-{name}-counts",

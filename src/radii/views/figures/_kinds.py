@@ -6,6 +6,7 @@ Nothing heavy is imported here: the functions that draw are looked up in `radii.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,30 +31,15 @@ class FigureOptions:
     families: tuple[str, ...] | None
     width: float
 
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.by or ("network",)
+    def arguments(self) -> dict[str, Any]:
+        """By the names that drawing functions have for them.
 
-    @property
-    def compared(self) -> str:
-        """What matrices compare, and below in `panels` what has a matrix each."""
-        return (self.by or ("class",))[0]
-
-    @property
-    def panels(self) -> str | None:
-        return self.by[1] if self.by and len(self.by) > 1 else None
-
-    @property
-    def first_eps(self) -> float | None:
-        return self.eps[0] if self.eps else None
-
-    @property
-    def first_family(self) -> str:
-        return self.families[0] if self.families else "lognormal"
-
-    @property
-    def level(self) -> float:
-        return self.confidence or 0.95
+        What was not asked for is left out: the functions have their own defaults.
+        """
+        family = self.families[0] if self.families else None
+        names = ("by", "eps", "sort", "confidence", "turnbull", "families")
+        values = {**{name: getattr(self, name) for name in names}, "family": family}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 EpsUse = Literal["none", "lines", "axis", "first"]
@@ -67,15 +53,14 @@ class FigureKind:
     `caption_at_eps` where an eps makes it another figure.
 
     The function `draws` of `radii.views` gets the distribution, the names of both networks if it is
-    `of_two`, what is `fixed`, and for each argument that it `takes` the option of that name. A
-    figure that is `of_values` shows a number of each result, and none of results without any
-    answer. `has_band` says that a confidence adds a band, `needs_eps` why there must be an eps.
+    `of_two`, what is `fixed`, and the options that it has arguments for. A figure that is
+    `of_values` shows a number of each result, and none of results without any answer. `has_band`
+    says that a confidence adds a band, `needs_eps` why there must be an eps.
     """
 
     shows: str
     caption: str
     draws: str
-    takes: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)
     caption_at_eps: str = ""
     eps: EpsUse = "none"
@@ -95,8 +80,13 @@ class FigureKind:
                 f"two networks are compared, not {len(networks)}: choose with --only network=NAME, "
                 "twice"
             )
-        arguments = {argument: getattr(options, option) for argument, option in self.takes.items()}
-        figure: Figure = getattr(views, self.draws)(
+        function = getattr(views, self.draws)
+        accepted = inspect.signature(function).parameters
+        asked = options.arguments()
+        if self.eps == "first":
+            asked["eps"] = options.eps[0] if options.eps else None
+        arguments = {name: value for name, value in asked.items() if name in accepted}
+        figure: Figure = function(
             distribution, *networks, **self.fixed, **arguments, width=options.width
         )
         return figure
@@ -122,7 +112,6 @@ def figure_kind(name: str) -> FigureKind:
         shows=shown.about,
         caption=f"{shown.title[0].upper()}{shown.title[1:]}: {shown.about}.",
         draws="draw_statistic",
-        takes={"by": "groups"},
         fixed={"name": name},
     )
 
@@ -135,7 +124,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="share of inputs broken within eps, the gap shaded",
         caption=f"Share of inputs that are broken within the radius ε. {_BAND}",
         draws="draw_ecdf",
-        takes={"by": "groups", "eps": "eps", "confidence": "confidence", "turnbull": "turnbull"},
         eps="axis",
         has_band=True,
     ),
@@ -143,7 +131,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="share of inputs that stay right within eps",
         caption=f"Share of inputs that are right and stay right within ε. {_BAND}",
         draws="draw_robust_accuracy",
-        takes={"by": "groups", "eps": "eps", "confidence": "confidence"},
         eps="axis",
         has_band=True,
     ),
@@ -151,7 +138,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="share for which a property is proven",
         caption=f"Share of inputs for which the property is proven to hold within ε. {_BAND}",
         draws="draw_constraints",
-        takes={"by": "groups", "eps": "eps", "confidence": "confidence"},
         fixed={"metric": "satisfaction"},
         eps="axis",
         has_band=True,
@@ -160,7 +146,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="share for which no attack breaks a property",
         caption="Share of inputs for which no attack breaks the property within ε.",
         draws="draw_constraints",
-        takes={"by": "groups", "eps": "eps", "confidence": "confidence"},
         fixed={"metric": "security"},
         eps="axis",
         has_band=True,
@@ -170,7 +155,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         caption="Quantiles of the radii. Each is known as an interval: proven below, witnessed "
         "above.",
         draws="draw_boxes",
-        takes={"by": "groups", "sort": "sort", "eps": "eps"},
         eps="lines",
         of_values=True,
     ),
@@ -178,13 +162,11 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="how wide brackets stayed",
         caption="How far the witnessed side of an input's bracket lies above the proven side.",
         draws="draw_gaps",
-        takes={"by": "groups"},
     ),
     "times": FigureKind(
         shows="share of inputs done within a time",
         caption="Share of inputs that were finished within a time.",
         draws="draw_run_times",
-        takes={"by": "groups"},
     ),
     "histogram": FigureKind(
         shows="shares of radii by bin, as brackets leave them",
@@ -192,7 +174,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         "hatched part lies between the inputs whose radius is surely in the bin and those whose "
         "radius may be. Radii beyond the last bin are named in words.",
         draws="draw_histogram",
-        takes={"by": "groups", "eps": "eps", "confidence": "confidence"},
         eps="axis",
         has_band=True,
     ),
@@ -201,20 +182,17 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         caption="Density of the radii: the most likely distribution of the brackets, smoothed. It "
         "does not show how far brackets leave it open; a histogram does.",
         draws="draw_density",
-        takes={"by": "groups", "eps": "eps"},
         eps="axis",
     ),
     "fit": FigureKind(
         shows="fitted families over the data, with their test",
         caption="Fitted families over the distribution of the radii, with the test of the best.",
         draws="draw_fits",
-        takes={"by": "groups", "families": "families"},
     ),
     "qq": FigureKind(
         shows="quantiles of the data over those of a fitted family",
         caption="Quantiles of the radii over those of the fitted family; on the line they agree.",
         draws="draw_qq",
-        takes={"by": "groups", "family": "first_family"},
         of_values=True,
     ),
     "scatter": FigureKind(
@@ -241,7 +219,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         caption="Which of two networks is more robust at which ε: a lead is claimed only where one "
         "is proven beyond what is not refuted of the other.",
         draws="draw_leads",
-        takes={"eps": "eps", "confidence": "confidence"},
         eps="axis",
         has_band=True,
         of_two=True,
@@ -250,7 +227,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="median radius by class and network; recall with --eps",
         caption=f"Radii by class and network; n is the number of inputs. {_MEDIANS}",
         draws="draw_classes",
-        takes={"eps": "first_eps"},
         caption_at_eps="Proven robust recall by class and network; n is the number of inputs.",
         eps="first",
         of_values=True,
@@ -259,7 +235,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="median radius by class and target (one-to-one, become)",
         caption=f"Radii by class and target. {_MEDIANS}",
         draws="draw_targets",
-        takes={"eps": "first_eps"},
         caption_at_eps="Proven share of inputs that are safe from the target, by class and target.",
         eps="first",
         of_values=True,
@@ -275,7 +250,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         "cells differ at 5 % after Holm's correction over the matrix, pale ones only if each test "
         "is taken alone.",
         draws="draw_ks_matrix",
-        takes={"by": "compared", "each": "panels"},
         of_values=True,
     ),
     "fairness": FigureKind(
@@ -283,14 +257,12 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         caption="Largest robust recall of a class less the smallest, over ε. Both sides of the "
         "band are what brackets leave possible.",
         draws="draw_fairness",
-        takes={"eps": "eps"},
         eps="axis",
     ),
     "gains": FigureKind(
         shows="which classes gain from one network to another at --eps",
         caption="What the robust recall of each class gains from the first network to the second.",
         draws="draw_class_gains",
-        takes={"eps": "first_eps"},
         eps="first",
         of_two=True,
         needs_eps="the gain of a class is at one eps",
@@ -299,7 +271,6 @@ FIGURE_KINDS: Mapping[str, FigureKind] = {
         shows="estimates of R at --eps from samples of planned size",
         caption="Estimates of robust accuracy at one ε from samples of planned size.",
         draws="draw_convergence",
-        takes={"by": "groups", "eps": "first_eps", "confidence": "level"},
         eps="first",
         has_band=True,
         needs_eps="robust accuracy is estimated at one eps",

@@ -136,15 +136,16 @@ def _readable_on(ground: tuple[float, float, float, float]) -> str:
 
 def ks_matrices(
     distribution: Distribution,
-    by: str = "class",
-    each: str | None = None,
+    by: str | Sequence[str] = "class",
     side: Literal["lower", "upper"] = "lower",
 ) -> dict[str, KsMatrix]:
-    """One matrix for each group of `each`, by default for each network.
+    """A matrix of the groups of `by`; of two names, one for each group of the second.
 
-    Groups with nothing to compare are left out. `side` is that of the brackets which is compared.
+    That is by default the network. Groups with nothing to compare are left out. `side` is that of
+    the brackets which is compared.
     """
-    panel = each or ("network" if by != "network" else None)
+    by, *panels = (by,) if isinstance(by, str) else by
+    panel = panels[0] if panels else ("network" if by != "network" else None)
     parts = (
         {"": distribution}
         if panel is None
@@ -197,16 +198,16 @@ def _panel_size(count: int, size: int, names: float, width: float) -> tuple[floa
 
 def draw_ks_matrix(
     distribution: Distribution,
-    by: str = "class",
+    by: str | Sequence[str] = "class",
     *,
-    each: str | None = None,
     level: float = 0.05,
     side: Literal["lower", "upper"] = "lower",
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """The largest distance between the proven radii's distributions, for every pair of groups.
 
-    With `side="upper"`, between those of the witnesses' distances.
+    Groups and matrices are those of `ks_matrices`. With `side="upper"`, distances are between the
+    distributions of the witnesses' distances.
 
     Training inputs are compared below the diagonal, testing inputs above it, and training with
     testing on it; inputs of one kind fill one triangle. Blue cells differ after Holm's correction
@@ -216,7 +217,8 @@ def draw_ks_matrix(
     """
     from matplotlib.patches import Patch
 
-    matrices = ks_matrices(distribution, by, each, side)
+    matrices = ks_matrices(distribution, by, side)
+    compared = by if isinstance(by, str) else by[0]
     size = max(len(matrix.keys) for matrix in matrices.values())
     longest = max(len(shortened(str(key))) for matrix in matrices.values() for key in matrix.keys)
     names = 0.4 + 0.045 * longest
@@ -226,12 +228,12 @@ def draw_ks_matrix(
         width=width,
         panel_width=panel_width,
         panel_height=panel_height,
-        x_label=by,
-        y_label=by,
+        x_label=compared,
+        y_label=compared,
     )
     for panel, matrix in zip(axes, matrices.values(), strict=True):
         _draw_cells(panel, matrix, level, SMALL_SIZE if cell >= WIDE_CELL_SIDE else TINY_SIZE)
-    title = ks_title(distribution, by, side)
+    title = ks_title(distribution, compared, side)
     left_out = sum(sum(matrix.left_out) for matrix in matrices.values())
     handles = [Patch(facecolor=ground, label=name) for name, (ground, _) in CELL_COLOURS.items()]
     figure.set_figheight(figure.get_figheight() + (0.5 if left_out else 0.35))
