@@ -73,7 +73,7 @@ def test_damaged_files(
     ("flags", "told"),
     [
         (["--eps", "0"], "--eps 0 must be above 0"),
-        (["--later-epochs", "0"], "--later-epochs 0 must be above 0"),
+        (["--later-epochs", "0"], "--later-epochs 0 must be at least 1"),
         (["--grid", "0.1:0.3:0.1"], "eps 0.5, but grid 0.1:0.3:0.1 ends at 0.2"),
         (["--seed", "99999999999999"], "seed 99999999999999 must be at most"),
     ],
