@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     for sentence in board.notes:
         note(sentence)
     if args.json:
-        print_json(board.facts())
+        print_json(board)
         return 0
     write_board(board, args.out)
     count = sum(len(table.entries) for table in board.tables)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import platform
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -74,8 +73,7 @@ def run(args: argparse.Namespace) -> int:
             "data_sets": data,
             "self_test": checks,
         }
-        rows = {name: [dataclasses.asdict(each) for each in some] for name, some in lists.items()}
-        print_json({**here, **rows, "is_able": is_able})
+        print_json({**here, **lists, "is_able": is_able})
     else:
         able = "radii can do its job here." if is_able else "radii does not work as it should here."
         install = f"radii cannot do its job here: pip install {' '.join(lacking)}"

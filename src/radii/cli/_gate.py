@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
                 "passed": judgement.is_met,
                 "arithmetic": None if weakest is None else str(weakest),
                 "proofs": {str(one): count for one, count in proof_statuses(distribution).items()},
-                "outcomes": [dataclasses.asdict(outcome) for outcome in judgement.outcomes],
+                "outcomes": judgement.outcomes,
                 "confidence": _confidence(judgement),
                 "checked": [_check_object(check) for check in checks.values()] or None,
             }

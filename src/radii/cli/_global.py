@@ -380,11 +380,10 @@ def _show_curve(args: argparse.Namespace) -> int:
         with writing(args.csv):
             write_rows(args.csv, columns, rows)
     if args.json:
-        points = {name: [dataclasses.asdict(p) for p in curve] for name, curve in curves.items()}
         weakest = weakest_arithmetic(distribution)
         arithmetic = None if weakest is None else str(weakest)
         head = {"confidence": args.confidence, "statement": "i.i.d.", "arithmetic": arithmetic}
-        print_json({**head, "networks": points})
+        print_json({**head, "networks": curves})
         return 0
     print_parts(views.curve_parts(curves, distribution, args.confidence))
     return 0

@@ -7,7 +7,6 @@ of a run, one JSON object per line, for clusters where nobody sees a bar.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import datetime
 import json
 import math
@@ -54,7 +53,7 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
     limit = budget if budget < math.inf else plan.settings.proof_seconds()
     found = estimate(plan.cases(store), names, jobs=jobs, limit=limit, budget=budget)
     if as_json:
-        print_json(dataclasses.asdict(found))
+        print_json(found)
     else:
         print_parts(views.estimate_parts(found))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,10 +83,7 @@ def _print_effort(results: Run, args: argparse.Namespace) -> None:
     whole = statistics.Distribution.from_run(results)
     efforts = {name: statistics.effort_of(part) for name, part in whole.by_network().items()}
     if args.json:
-        networks = [
-            {"network": name, "statistics": dataclasses.asdict(effort)}
-            for name, effort in efforts.items()
-        ]
+        networks = [{"network": name, "statistics": one} for name, one in efforts.items()]
         print_json({"networks": networks})
         return
     if len(efforts) > 1:

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -86,14 +85,7 @@ class BoardEntry:
     seconds: float
     is_claim: bool
     searched: float | None
-    brackets: Distribution
-
-    def facts(self) -> dict[str, Any]:
-        """As JSON, but for the brackets; a number that is not finite is None."""
-        names = (field.name for field in dataclasses.fields(self) if field.name != "brackets")
-        facts = {name: getattr(self, name) for name in names}
-        shares = [dataclasses.asdict(share) for share in self.shares]
-        return {name: plain_json(value) for name, value in {**facts, "shares": shares}.items()}
+    brackets: Distribution = dataclasses.field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,11 +104,6 @@ class BoardTable:
     top: float
     entries: tuple[BoardEntry, ...]
 
-    def facts(self) -> dict[str, Any]:
-        """As JSON."""
-        facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**facts, "eps": list(self.eps), "entries": [one.facts() for one in self.entries]}
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Board:
@@ -125,11 +112,6 @@ class Board:
     title: str
     tables: tuple[BoardTable, ...]
     notes: tuple[str, ...]
-
-    def facts(self) -> dict[str, Any]:
-        """As JSON."""
-        tables = [table.facts() for table in self.tables]
-        return {"title": self.title, "tables": tables, "notes": list(self.notes)}
 
 
 def make_board(places: Sequence[Path], *, eps: Sequence[float] = (), title: str = "") -> Board:
@@ -176,7 +158,7 @@ def render_board(board: Board) -> str:
     columns.add("lower", np.concatenate([part.lower for part in parts]), "f8")
     columns.add("upper", np.concatenate([part.upper for part in parts]), "f8")
     facts = {
-        **board.facts(),
+        **plain_json(board),
         "version": radii.__version__,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "arrays": {"columns": columns.contents},
