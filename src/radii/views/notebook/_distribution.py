@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.statistics import Float64, inputs_with_radius, proof_scope, quality, summary
+from radii.statistics import CATALOGUE, Float64, inputs_with_radius, proof_scope
 from radii.terminal import plain
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def distribution_html(distribution: Distribution) -> str:
     ]
     if len(distribution.networks) > 1:
         names = (
-            f"<th style='{CELL}'>{_key(place)} {escape(plain(name))}</th>"
+            f"<th style='{CELL}'><span style='color:{COLOURS[place]}'>■</span> "
+            f"{escape(plain(name))}</th>"
             for place, name in enumerate(shown)
         )
         rows.insert(0, f"<tr style='background:none'><th style='{CELL}'></th>{''.join(names)}</tr>")
@@ -84,8 +85,10 @@ def distribution_html(distribution: Distribution) -> str:
     )
 
 
-def bracket_text(bracket: ValueRange) -> str:
+def _bracket_text(bracket: ValueRange | None) -> str:
     """As the half-open interval that it is; without a witness it is open to infinity."""
+    if bracket is None:
+        return "-"
     return f"[{bracket[0]:.4g}, {'∞' if math.isinf(bracket[1]) else f'{bracket[1]:.4g}'})"
 
 
@@ -117,30 +120,23 @@ def _shown_networks(distribution: Distribution) -> dict[str, Distribution]:
 
 
 def _facts(parts: Mapping[str, Distribution], eps: Sequence[float]) -> Facts:
-    facts: Facts = {}
-
-    def say(name: str, values: Sequence[str]) -> None:
-        facts[name] = list(values)
-
     each = list(parts.values())
-    right = [int(part.holds.sum()) for part in each]
-    holding = "correct" if all(map(_counts_correct, each)) else "holds as it stands"
-    say(holding, [f"{n} of {len(part)}" for n, part in zip(right, each, strict=True)])
-    known = [summary(part) if part.holds.any() else None for part in each]
-    say("median radius", ["-" if one is None else bracket_text(one.median) for one in known])
-    say("lowest radius", ["-" if one is None else bracket_text(one.lowest) for one in known])
-    gaps = [quality(part).mean_gap for part in each]
-    say("mean gap", ["-" if math.isnan(gap) else f"{gap:.2g}" for gap in gaps])
+    is_correct = all(inputs_with_radius(part) == "correct inputs" for part in each)
+    gaps = [CATALOGUE["mean_gap"](part) for part in each]
+    facts = {
+        "correct" if is_correct else "holds as it stands": [
+            f"{int(part.holds.sum())} of {len(part)}" for part in each
+        ],
+        "median radius": [_bracket_text(CATALOGUE["median"](part)) for part in each],
+        "lowest radius": [_bracket_text(CATALOGUE["lowest"](part)) for part in each],
+        "mean gap": ["-" if math.isnan(gap) else f"{gap:.2g}" for gap in gaps],
+    }
     if any(part.unsolved for part in each):
-        say("without any answer", [str(part.unsolved) for part in each])
+        facts["without any answer"] = [str(part.unsolved) for part in each]
     for value in eps:
-        shares = [part.robust_accuracy(value) for part in each]
-        say(f"robust accuracy at {value:g}", [_share_text(share) for share in shares])
+        shares = [_share_text(part.robust_accuracy(value)) for part in each]
+        facts[f"robust accuracy at {value:g}"] = shares
     return facts
-
-
-def _counts_correct(part: Distribution) -> bool:
-    return inputs_with_radius(part) == "correct inputs"
 
 
 def _share_text(share: Share) -> str:
@@ -226,8 +222,3 @@ def _steps(xs: Float64, shares: Float64) -> str:
 
 def _y(share: float) -> float:
     return round(BOTTOM - (BOTTOM - TOP) * share, 1)
-
-
-def _key(place: int) -> str:
-    """The colour of a network's curve, before its name."""
-    return f"<span style='color:{COLOURS[place]}'>■</span>"
