@@ -7,7 +7,7 @@ under the same name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import combinations
@@ -40,7 +40,7 @@ class JoinedFacts:
     split: str
     classes: tuple[str, ...]
     places: frozenset[str]
-    labels: Mapping[int, int]
+    labels: Mapping[int, frozenset[int]]
     digests: Mapping[Any, str]
 
     @classmethod
@@ -60,7 +60,7 @@ class JoinedFacts:
             split=described.get("split") or "",
             classes=store.settings().class_names,
             places=frozenset(map(location_of, sources.values())),
-            labels={record.facts.input: record.facts.label for record in records},
+            labels=_labels((record.facts.input, record.facts.label) for record in records),
             digests={**store.input_digests(), **received},
         )
 
@@ -79,7 +79,7 @@ class JoinedFacts:
             split=plan.split,
             classes=plan.class_names if are_words(plan.class_names) else (),
             places=frozenset(map(location_of, sources.values())),
-            labels={one.index: one.label for one in plan.instances},
+            labels=_labels((one.index, one.label) for one in plan.instances),
             digests={**plan.inputs, **{key: input_digest(one) for key, one in received.items()}},
         )
 
@@ -115,14 +115,23 @@ class JoinedFacts:
         Labels and values are facts about the data, so that they are compared over all networks.
         """
         changed: dict[int, str] = {}
-        for index, label in self.labels.items():
-            if (now := new.labels.get(index, label)) != label:
+        for index, labels in self.labels.items():
+            for label in sorted(labels - new.labels.get(index, labels)):
+                now = min(new.labels[index])
                 changed[index] = f"the label of input {index} of {new.data} was {label}, is {now}"
         for key, digest in self.digests.items():
             index = key if isinstance(key, int) else key[1]
             if index in new.labels and new.digests.get(key, digest) != digest:
                 changed[index] = f"input {index} of {new.data} is not the one that was measured"
         return dict(sorted(changed.items()))
+
+
+def _labels(pairs: Iterable[tuple[int, int]]) -> dict[int, frozenset[int]]:
+    """All labels of each input: stores from before these were compared may hold several."""
+    labels: dict[int, frozenset[int]] = {}
+    for index, label in pairs:
+        labels[index] = labels.get(index, frozenset()) | {label}
+    return labels
 
 
 def _is_same_place(one: str, other: str) -> bool:
