@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-MOST_FILES, MOST_CHANGES, MOST_BEFORE_QUESTION = 96, 48, 54
+MOST_FILES, MOST_CHANGES, MOST_BEFORE_QUESTION = 94, 46, 54
 """Near what was reached; the goal is 50, 18 and 25. Lower them when a change brings less."""
 
 
