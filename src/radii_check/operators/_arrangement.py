@@ -17,9 +17,9 @@ from radii_check._linear_maps import gather
 
 MOVES: dict[str, tuple[int, ...] | None] = {
     **dict.fromkeys(("DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements"), (0,)),
-    **dict.fromkeys(("GatherND", "Pad", "Reshape", "Slice", "SpaceToDepth", "Split"), (0,)),
+    **dict.fromkeys(("GatherND", "Reshape", "Slice", "SpaceToDepth", "Split"), (0,)),
     **dict.fromkeys(("Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"), (0,)),
-    **dict.fromkeys(("ScatterElements", "ScatterND"), (0, 2)),
+    **dict.fromkeys(("Pad", "ScatterElements", "ScatterND"), (0, 2)),
     "Concat": None,
     "Where": (1, 2),
 }
