@@ -80,6 +80,7 @@ def linear_case(seed: int) -> tuple[Network, np.ndarray, np.ndarray]:
     return network, x, radii
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("norm", list(Norm))
 def test_minimum_norm_reaches_the_closed_form(seed: int, norm: Norm) -> None:

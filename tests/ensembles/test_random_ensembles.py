@@ -83,6 +83,7 @@ def replayed(study: EnsembleStudy, eps: float) -> Fraction:
     return value_of(mixes, len(study.ensemble))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_exact_value(seed: int) -> None:
     ensemble, points, norm, eps = random_ensemble(seed)

@@ -91,6 +91,7 @@ def test_measured_radii_are_the_closed_form(seed: int, name: str) -> None:
     assert answer.optimum == pytest.approx(radius, rel=1e-5)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", ["minimum-norm", "pgd", "apgd"])
 def test_attacks_reach_the_closed_form(seed: int, name: str) -> None:

@@ -51,6 +51,7 @@ def become_radii(network: Network, instance: Instance) -> dict[int, float]:
     return found
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("norm", [Norm.LINF, Norm.L1])
 @pytest.mark.parametrize("seed", range(4))
 def test_radii_are_between_one_to_one_and_any(seed: int, norm: Norm) -> None:

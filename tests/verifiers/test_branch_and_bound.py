@@ -263,6 +263,7 @@ def test_units_that_never_move_are_not_asked_for_until_that_is_long_ago() -> Non
     assert not bool(idleness.is_idle.any())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("arithmetic", [FLOAT, REAL])
 @pytest.mark.parametrize("seed", range(3))
 def test_splits_chosen_by_probes_decide_as_the_exact_radius_does(

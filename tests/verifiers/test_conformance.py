@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from radii.testing import VerifierConformance
 from radii.verifiers import Enumeration, Milp, Verifier
 
 
+@pytest.mark.sampled(3)
 class TestMilp(VerifierConformance):
     def make(self) -> Verifier:
         return Milp()
 
 
+@pytest.mark.sampled(3)
 class TestMilpWithIntegersOnly(VerifierConformance):
     """Nothing but the root relaxation before HiGHS' own integer solver."""
 
@@ -18,6 +22,7 @@ class TestMilpWithIntegersOnly(VerifierConformance):
         return Milp(branches=0)
 
 
+@pytest.mark.sampled(3)
 class TestEnumeration(VerifierConformance):
     def make(self) -> Verifier:
         return Enumeration(max_units=40)

@@ -274,6 +274,7 @@ def test_a_goal_of_which_a_probe_closed_nothing_is_not_tried_first(closed_share:
     assert tried[0] == ((values[49], False) if closed_share == 0 else (values[-1], True))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("family", [NetworkFamily.DENSE, NetworkFamily.CONVOLUTIONAL])
 @pytest.mark.parametrize("seed", BROKEN)
 def test_a_goal_within_rounding_of_the_radius_costs_little(

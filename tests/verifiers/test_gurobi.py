@@ -21,6 +21,7 @@ has_limit = pytest.mark.skipif(
 
 
 @is_here
+@pytest.mark.sampled(3)
 class TestConformance(VerifierConformance):
     def make(self) -> Verifier:
         return Gurobi()

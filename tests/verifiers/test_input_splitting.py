@@ -303,6 +303,7 @@ def chain_of(network: LayeredNetwork) -> DenseChain | None:
     return DenseChain.of(network, Interval(-ends, ends))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("arithmetic", [FLOAT, REAL], ids=str)
 @pytest.mark.parametrize("seed", range(8))
 def test_bounds_of_a_chain_hold_and_are_as_tight_as_crown(

@@ -274,6 +274,7 @@ def test_agrees_with_the_exact_radius_at_length(start: int) -> None:
         agrees_with_the_exact_radius(seed, SECONDS)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("always_mapped")
 @pytest.mark.parametrize("seed", range(3))
 def test_conditions_on_inputs_hold_in_violations(seed: int) -> None:

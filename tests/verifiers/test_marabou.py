@@ -24,6 +24,7 @@ is_here = pytest.mark.skipif(
 
 
 @is_here
+@pytest.mark.sampled(3)
 class TestConformance(VerifierConformance):
     def make(self) -> Verifier:
         return Marabou()

@@ -81,6 +81,7 @@ def verdict(network: Network, arithmetic: Arithmetic) -> Verdict:
     return prove_by_units(session, specification, Limits(20.0)).answer.verdict
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_tree_proves_exactly_what_is_above_zero(seed: int) -> None:
     layer = Layer(seed)

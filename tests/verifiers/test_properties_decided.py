@@ -86,6 +86,7 @@ def test_a_slope_from_another_reference_is_broken_at_the_input(verifier: Verifie
     assert decided(verifier, network, instance, 0.0).verdict is Verdict.ROBUST
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("verifier", VERIFIERS, ids=lambda v: v.name)
 def test_standard_robustness_equals_enumeration(verifier: Verifier, seed: int) -> None:
@@ -130,6 +131,7 @@ def test_lipschitz_robustness_equals_a_fine_grid(seed: int, norm: Norm) -> None:
             assert decided(verifier, network, instance, eps).verdict is expected, verifier.name
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", some(6, 12))
 def test_strong_classification_agrees_with_samples(seed: int) -> None:
     network, eps = tiny(seed), 0.15
@@ -144,6 +146,7 @@ def test_strong_classification_agrees_with_samples(seed: int) -> None:
             assert decided(verifier, network, instance, eps).verdict is expected, verifier.name
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", some(4, 8))
 @pytest.mark.parametrize("verifier", VERIFIERS, ids=lambda v: v.name)
 def test_change_of_probabilities_agrees_with_samples(verifier: Verifier, seed: int) -> None:
