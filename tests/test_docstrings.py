@@ -14,6 +14,7 @@ from contextlib import suppress
 import pytest
 
 from test_documentation import ROOT, by_name
+from test_imports import tree_of
 
 SOURCES = ("src", "papers/src")
 NOT_IN_FORMULAS = (ast.Attribute, ast.Lambda, ast.keyword, ast.JoinedStr)
@@ -66,7 +67,7 @@ def test_no_docstring_holds_pasted_code() -> None:
         f"{by_name(path)}: {name or 'the module'}: {line.strip()}"
         for top in SOURCES
         for path in sorted((ROOT / top).rglob("*.py"))
-        for name, text in docstrings(ast.parse(path.read_text()))
+        for name, text in docstrings(tree_of(path))
         for line in pasted(text, may_have_examples=not name)
     ]
     assert not offenders, "\n".join(["", *offenders])
