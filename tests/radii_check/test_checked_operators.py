@@ -31,6 +31,7 @@ NEVER = {
     *("Abs", "Atan", "Celu", "Cos", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Log"),
     *("Mish", "Reciprocal", "Selu", "Sin", "Softplus"),
     *("And", "ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Less"),
+    *("GRU", "LSTM", "RNN", "Resize", "Upsample"),
     *("LessOrEqual", "Not", "Or", "Round", "Sign", "ThresholdedRelu", "Xor"),
 }
 """Operators that the checker does not know."""

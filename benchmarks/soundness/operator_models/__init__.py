@@ -12,6 +12,7 @@ from benchmarks.soundness.operator_models import (  # noqa: F401
     _arrangement,
     _functions,
     _movements,
+    _sequences,
     _steps,
 )
 from benchmarks.soundness.operator_models._base import (

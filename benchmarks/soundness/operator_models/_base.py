@@ -47,9 +47,16 @@ class Draw:
     def normal(self, *shape: int) -> np.ndarray[Any, Any]:
         return self.rng.normal(0, 1, shape)
 
-    def sketch(self, shape: list[int], *, oldest: int = 8, double: bool = True) -> Sketch:
+    def sketch(
+        self,
+        shape: list[int],
+        *,
+        oldest: int = 8,
+        newest: int = NEWEST_OPSET,
+        double: bool = True,
+    ) -> Sketch:
         """A model whose batch may be symbolic, fixed or, by an earlier reshape, elsewhere."""
-        opset = self.integer(oldest, NEWEST_OPSET)
+        opset = self.integer(oldest, newest)
         dtype = np.float64 if double and self.integer(0, 4) == 0 else np.float32
         batch: Any = "batch" if len(shape) > 1 and self.flag() else shape[0]
         return Sketch([batch, *shape[1:]], opset=opset, dtype=dtype, inline=self.flag())

@@ -9,7 +9,10 @@ import lazy_loader
 from radii.networks._estimators import from_sklearn, is_estimator
 from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._network import DomainLike, Graph, Network, Node, load_network
-from radii.networks.operators import _norms  # noqa: F401  it has translators alone
+from radii.networks.operators import (
+    _norms,  # noqa: F401  it has translators alone
+    _recurrent,  # noqa: F401 (registers its translators)
+)
 from radii.networks.operators._arithmetic import (
     Add,
     AddConstant,
@@ -99,6 +102,7 @@ from radii.networks.operators._powers import (
 from radii.networks.operators._products import Dense, ProductFromLeft, ProductFromRight
 from radii.networks.operators._relu_lines import ReluLines, chord, may_bend, prefers_right
 from radii.networks.operators._remainders import AffineForms
+from radii.networks.operators._resizing import AlongAxis
 from radii.networks.operators._slopes import IntervalMatrix, Saturation
 from radii.networks.operators._smooth import SlopedLines, SmoothFunction
 from radii.networks.operators._softmax import (
@@ -130,6 +134,7 @@ __all__ = [
     "Add",
     "AddConstant",
     "AffineForms",
+    "AlongAxis",
     "ArgMax",
     "Atan",
     "AveragePool",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -101,6 +102,8 @@ def _exported(module: nn.Module, sample: Tensor, name: str) -> bytes:
                 warnings.catch_warnings(),
                 redirect_stdout(silence),
                 redirect_stderr(silence),
+                _quiet_descriptors(),
+                _without_fast_path(),
             ):
                 warnings.simplefilter("ignore")
                 torch.onnx.export(
@@ -115,9 +118,35 @@ def _exported(module: nn.Module, sample: Tensor, name: str) -> bytes:
             first = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise NetworkError(
                 f"{name}: torch cannot export the module for inputs of shape "
-                f"{tuple(sample.shape[1:])} to ONNX: {first}"
+                f"{tuple(sample.shape[1:])} to ONNX: {first.partition('. ')[0]}"
             ) from error
         return path.read_bytes()
+
+
+@contextmanager
+def _without_fast_path() -> Iterator[None]:
+    """Attention in the fused form that torch takes in evaluation mode cannot be exported."""
+    enabled = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(enabled)
+
+
+@contextmanager
+def _quiet_descriptors() -> Iterator[None]:
+    """The exporter's C++ prints the whole graph of a module that it cannot export."""
+    kept = [os.dup(number) for number in (1, 2)]
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            for number in (1, 2):
+                os.dup2(nowhere.fileno(), number)
+            yield
+    finally:
+        for number, copy_of in zip((1, 2), kept, strict=True):
+            os.dup2(copy_of, number)
+            os.close(copy_of)
 
 
 # Models of foolbox as networks: with their bounds as the domain, and their preprocessing.

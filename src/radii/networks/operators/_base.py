@@ -487,6 +487,15 @@ class OnnxNode:
     def ints_attribute(self, name: str) -> list[int] | None:
         return list(self._attributes[name].ints) if name in self._attributes else None
 
+    def floats_attribute(self, name: str) -> list[float]:
+        """A list of numbers; empty if it is not given."""
+        return list(self._attributes[name].floats) if name in self._attributes else []
+
+    def texts_attribute(self, name: str) -> list[str]:
+        """A list of texts; empty if it is not given."""
+        given = self._attributes[name].strings if name in self._attributes else []
+        return [text.decode() for text in given]
+
     def axes(self, position: int, *, rank: int) -> list[int] | None:
         """Non-negative axes from this input or, in older opsets, from the attribute `axes`."""
         given = self.integers(position) if self.has(position) else self.ints_attribute("axes")
