@@ -20,6 +20,7 @@ import onnxruntime
 from hypothesis.errors import HypothesisDeprecationWarning, UnsatisfiedAssumption
 
 from benchmarks.soundness.operator_models import OPERATOR_MODELS, Draw
+from benchmarks.soundness.operator_models._base import NEWEST_OPSET
 from radii.testing import Sketch
 
 OLDEST_OPSET, NEWEST_OPSET = 8, 21
@@ -126,10 +127,17 @@ class _ChainDraw(Draw):
         chosen = self.order(rank)[: self.integer(least, rank)]
         return [axis - rank if self.flag() else axis for axis in chosen]
 
-    def sketch(self, shape: list[int], *, oldest: int = 8, double: bool = True) -> Sketch:
+    def sketch(
+        self,
+        shape: list[int],
+        *,
+        oldest: int = 8,
+        newest: int = NEWEST_OPSET,
+        double: bool = True,
+    ) -> Sketch:
         """The chain itself, whose value so far has this shape."""
         chain = self.chain
-        if chain.opset < oldest or (chain.dtype == np.float64 and not double):
+        if not oldest <= chain.opset <= newest or (chain.dtype == np.float64 and not double):
             raise _Skip
         chain.alias = _reshaped(chain, self.rng, shape)
         return chain
