@@ -20,7 +20,6 @@ import onnxruntime
 from hypothesis.errors import HypothesisDeprecationWarning, UnsatisfiedAssumption
 
 from benchmarks.soundness.operator_models import OPERATOR_MODELS, Draw
-from benchmarks.soundness.operator_models._base import NEWEST_OPSET
 from radii.testing import Sketch
 
 OLDEST_OPSET, NEWEST_OPSET = 8, 21
