@@ -78,8 +78,8 @@ class Bilinear(Operator):
         raise NotImplementedError
 
     def sums(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        """Of forms (*shape, inputs) of both values those that are multiplied and added up
-        together, (sums, terms, inputs) each."""
+        """Of forms (regions, *shape, inputs) of both values those that are multiplied and added up
+        together, (regions, sums, terms, inputs) each."""
         raise NotImplementedError
 
     def pairs(self) -> tuple[Tensor, Tensor]:
@@ -93,14 +93,16 @@ class Bilinear(Operator):
 
     def quadratics(self, forms: AffineForms) -> tuple[Tensor, Tensor]:
         """Between which the affine parts of products of deviations are, (regions, units)."""
-        pairs = self.pairs()
-        ends = []
-        for steps in forms.steps:
-            x, y = steps.split(self._sizes)
-            left, right = self.sums(x.unflatten(0, self.left), y.unflatten(0, self.right))
-            ends.append(torch.stack(quadratic_range(left, right, pairs)))
-        low, high = torch.stack(ends, 1)
-        return low, high
+        steps = forms.steps
+        x, y = steps.split(self._sizes, 1)
+        left, right = self.sums(x.unflatten(1, self.left), y.unflatten(1, self.right))
+        regions = torch.arange(len(steps), device=steps.device)[:, None]
+        first, second = self.pairs()
+        pairs = first + regions * left.shape[1], second + regions * right.shape[1]
+        low, high = quadratic_range(
+            left.flatten(0, 1), right.flatten(0, 1), (pairs[0].flatten(), pairs[1].flatten())
+        )
+        return low.reshape(len(steps), -1), high.reshape(len(steps), -1)
 
     def parts(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Both values of a batch."""
@@ -161,8 +163,8 @@ class Multiply(Bilinear):
         return rows * with_rank(x, len(self._result)).unsqueeze(1)
 
     def sums(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        inputs = left.shape[-1]
-        return left.reshape(-1, 1, inputs), right.reshape(-1, 1, inputs)
+        regions, inputs = len(left), left.shape[-1]
+        return left.reshape(regions, -1, 1, inputs), right.reshape(regions, -1, 1, inputs)
 
     def pairs(self) -> tuple[Tensor, Tensor]:
         return (
@@ -200,8 +202,7 @@ class MatMul(Bilinear):
         return torch.einsum("rm...ij,r...ik->rm...kj", rows, with_rank(x, len(self._result)))
 
     def sums(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        columns = right.movedim(-2, -3)
-        return left.flatten(0, -3), columns.flatten(0, -3)
+        return left.flatten(1, -3), right.movedim(-2, -3).flatten(1, -3)
 
     def pairs(self) -> tuple[Tensor, Tensor]:
         rows = _numbers(self.left[:-1]).unsqueeze(-1)
