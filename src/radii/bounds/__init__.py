@@ -17,7 +17,7 @@ from radii.bounds._affine_maps import (
     layered,
     prepared,
 )
-from radii.bounds._alpha import alpha_crown_bounds
+from radii.bounds._alpha import OptimisedPass, alpha_crown_bounds
 from radii.bounds._ascent import Ascent, AscentSettings, Choices
 from radii.bounds._cascades import HeldValues, fuse_cascades
 from radii.bounds._crown import (
@@ -125,6 +125,7 @@ __all__ = [
     "Maxima",
     "Multipliers",
     "NumberType",
+    "OptimisedPass",
     "PiecewiseLinear",
     "Relaxation",
     "ReluForm",

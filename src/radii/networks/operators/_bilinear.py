@@ -42,7 +42,7 @@ PRODUCT_EXTRA_TERMS = 4
 """Roundings that a product is granted beyond its sum: a factor that a runtime applies to one of the
 values, or to the product, in place of where the file has it."""
 
-TURNED_FROM = 0.5
+TURNED_FROM = 0.25
 """Planes are turned where the remainder is more than this share of what intervals say."""
 
 FACTOR_ROOM = 0.75

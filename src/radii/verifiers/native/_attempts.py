@@ -24,6 +24,7 @@ from radii.verifiers.native._certificates import certificate_of
 from radii.verifiers.native._crown_proofs import crown_log, has_relu_alone, least_margin
 from radii.verifiers.native._form import ProofForm, is_piecewise_linear
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
+from radii.verifiers.native._line_proofs import prove_by_lines
 from radii.verifiers.native._mapped_reduction import mapped_reduction
 from radii.verifiers.native._nodes import Frontier
 from radii.verifiers.native._patience import Patience
@@ -223,9 +224,13 @@ def _attack_first(
 def prove_by_inputs(
     session: ProofSession, specification: Specification, limits: Limits
 ) -> ProofAttempt:
-    """Split the region of inputs; for few inputs, and for networks that are smooth."""
+    """Split the region of inputs; for few inputs, and for networks that are smooth. Of many inputs
+    the region is bounded as a whole first, with ever better lines."""
     network, started = session.network, time.monotonic()
     check_bounded(network, specification)
+    if _has_many_inputs(session) and prove_by_lines(session, specification, limits):
+        certify = proven_again(session, specification, limits, started)
+        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     candidates = Candidates(network, specification, session.settings.candidates)
     result = split_inputs(
         network,
@@ -243,6 +248,11 @@ def prove_by_inputs(
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     message = _overflow(session, specification)
     return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
+
+
+def _has_many_inputs(session: ProofSession) -> bool:
+    inputs = session.network.graph.nodes[0].size
+    return inputs > session.settings.lines.more_inputs_than
 
 
 def _overflow(session: ProofSession, specification: Specification) -> str:

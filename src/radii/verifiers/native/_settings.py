@@ -263,6 +263,23 @@ class BoxSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LineSettings:
+    """How lines are chosen where a region is proven whole."""
+
+    more_inputs_than: int = 64
+    """With fewer, boxes of inputs are split at once."""
+
+    row_steps: int = 20
+    """Steps of ascent for the violations' rows ..."""
+    near_margins: float = 1.0
+    """... on plain intervals only where those miss by up to this many times the margin in the
+    middle."""
+
+    unit_steps: tuple[int, ...] = (4, 12)
+    """The same for the bounds of units, one stage after another: a step costs three passes."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProofSettings:
     """Which way a question is decided, and what its parts may take."""
 
@@ -310,3 +327,4 @@ class ProofSettings:
     root: RootSettings = field(default_factory=RootSettings)
     tree: TreeSettings = field(default_factory=TreeSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
+    lines: LineSettings = field(default_factory=LineSettings)
