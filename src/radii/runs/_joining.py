@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from radii.datasets import are_words, location_of, name_list
 from radii.errors import ExperimentError
@@ -22,6 +22,8 @@ from radii.store import Excerpt, MergeCount, Store, input_digest, merge_stores
 if TYPE_CHECKING:
     from radii.runs._plan import Plan
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedFacts:
@@ -29,7 +31,8 @@ class JoinedFacts:
 
     `data` names the inputs in words. `networks` are fingerprints by name; domains and layouts, as
     far as these are known, are by fingerprint. `digests` are those of inputs: by index as the data
-    give them, and by fingerprint and index as networks take them.
+    give them, and by fingerprint and index as networks take them. Labels and digests are all that
+    there are of an input: older stores may hold several.
     """
 
     data: str
@@ -41,13 +44,13 @@ class JoinedFacts:
     classes: tuple[str, ...]
     places: frozenset[str]
     labels: Mapping[int, frozenset[int]]
-    digests: Mapping[Any, str]
+    digests: Mapping[Any, frozenset[str]]
 
     @classmethod
     def of_store(cls, store: Store) -> JoinedFacts:
         records, described = list(store.unanswered_records()), store.experiment() or {}
         sources = {name: place for step in store.steps() for name, place in step.sources.items()}
-        received = {(r.facts.fingerprint, r.facts.input): r.digest for r in records}
+        received = (((one.facts.fingerprint, one.facts.input), one.digest) for one in records)
         networks = store.networks()
         return cls(
             data=" and ".join(sources),
@@ -60,8 +63,8 @@ class JoinedFacts:
             split=described.get("split") or "",
             classes=store.settings().class_names,
             places=frozenset(map(location_of, sources.values())),
-            labels=_labels((record.facts.input, record.facts.label) for record in records),
-            digests={**store.input_digests(), **received},
+            labels=_collected((record.facts.input, record.facts.label) for record in records),
+            digests=_collected(chain(store.input_digests().items(), received)),
         )
 
     @classmethod
@@ -69,6 +72,7 @@ class JoinedFacts:
         keys = [network.fingerprint for network in plan.networks]
         fed = zip(keys, plan.feeding, strict=False)
         received = {(one.network, one.index): one.input for one in plan.instances}
+        digests = ((key, input_digest(one)) for key, one in received.items())
         sources = plan.sources or {plan.data: plan.data}
         return cls(
             data=plan.data,
@@ -79,8 +83,8 @@ class JoinedFacts:
             split=plan.split,
             classes=plan.class_names if are_words(plan.class_names) else (),
             places=frozenset(map(location_of, sources.values())),
-            labels=_labels((one.index, one.label) for one in plan.instances),
-            digests={**plan.inputs, **{key: input_digest(one) for key, one in received.items()}},
+            labels=_collected((one.index, one.label) for one in plan.instances),
+            digests=_collected(chain(plan.inputs.items(), digests)),
         )
 
     def refusal(self, new: JoinedFacts) -> str | None:
@@ -105,7 +109,8 @@ class JoinedFacts:
             return f"its classes were {name_list(self.classes)}, are {name_list(new.classes)}"
         is_near = any(_is_same_place(one, other) for one in self.places for other in new.places)
         is_elsewhere = bool(self.places and new.places) and not is_near
-        if is_elsewhere and not self.digests.items() & new.digests.items():
+        shared = self.digests.keys() & new.digests.keys()
+        if is_elsewhere and not any(self.digests[key] & new.digests[key] for key in shared):
             return f"its inputs are of {self.data}, not of {new.data}"
         return None
 
@@ -116,22 +121,23 @@ class JoinedFacts:
         """
         changed: dict[int, str] = {}
         for index, labels in self.labels.items():
-            for label in sorted(labels - new.labels.get(index, labels)):
-                now = min(new.labels[index])
-                changed[index] = f"the label of input {index} of {new.data} was {label}, is {now}"
-        for key, digest in self.digests.items():
+            if (now := new.labels.get(index, labels)) != labels:
+                ends = [min(one - other or one) for one, other in ((labels, now), (now, labels))]
+                words = ", is ".join(map(str, ends))
+                changed[index] = f"the label of input {index} of {new.data} was {words}"
+        for key, digests in self.digests.items():
             index = key if isinstance(key, int) else key[1]
-            if index in new.labels and new.digests.get(key, digest) != digest:
+            if index in new.labels and new.digests.get(key, digests) != digests:
                 changed[index] = f"input {index} of {new.data} is not the one that was measured"
         return dict(sorted(changed.items()))
 
 
-def _labels(pairs: Iterable[tuple[int, int]]) -> dict[int, frozenset[int]]:
-    """All labels of each input: stores from before these were compared may hold several."""
-    labels: dict[int, frozenset[int]] = {}
-    for index, label in pairs:
-        labels[index] = labels.get(index, frozenset()) | {label}
-    return labels
+def _collected(pairs: Iterable[tuple[Any, T]]) -> dict[Any, frozenset[T]]:
+    """All values of each key."""
+    collected: dict[Any, frozenset[T]] = {}
+    for key, value in pairs:
+        collected[key] = collected.get(key, frozenset()) | {value}
+    return collected
 
 
 def _is_same_place(one: str, other: str) -> bool:
