@@ -6,6 +6,7 @@ Examples to copy stand in the docstrings of modules, as paragraphs that Python o
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 import tomllib
 from collections.abc import Iterator
@@ -14,16 +15,21 @@ from contextlib import suppress
 import pytest
 
 from test_documentation import ROOT, by_name
-from test_imports import tree_of
+from test_imports import nodes_of, tree_of
 
 SOURCES = ("src", "papers/src")
 NOT_IN_FORMULAS = (ast.Attribute, ast.Lambda, ast.keyword, ast.JoinedStr)
 """Parts of an expression that make `a = b` a line of code; without them it may be a formula."""
 
+MAY_BE_STATEMENT = re.compile(
+    r"[=:]|^\s*(?:assert|break|continue|del|from|global|import|nonlocal|pass|raise|return)\b"
+)
+"""What every statement has that is not an expression; parsing each line of prose takes seconds."""
+
 
 def docstrings(module: ast.Module) -> Iterator[tuple[str, str]]:
     """All docstrings with the name of what they are of."""
-    for node in ast.walk(module):
+    for node in nodes_of(module):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             name = "" if isinstance(node, ast.Module) else node.name
             yield name, ast.get_docstring(node) or ""
@@ -31,6 +37,8 @@ def docstrings(module: ast.Module) -> Iterator[tuple[str, str]]:
 
 def is_code(line: str) -> bool:
     """It is a statement, whole or the head of one; names, expressions and formulas are not."""
+    if not MAY_BE_STATEMENT.search(line):
+        return False
     for text in (line, f"{line} pass"):
         try:
             (statement,) = ast.parse(text.strip()).body

@@ -52,10 +52,16 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(module: ast.Module) -> tuple[ast.AST, ...]:
+    """Everything in it: walking all sources takes as long as parsing them."""
+    return tuple(ast.walk(module))
+
+
+@cache
 def imports_of(path: Path) -> frozenset[str]:
     """The modules a file imports, wherever in the file; names of radii itself as its modules."""
     found = set()
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module == "radii":
@@ -118,7 +124,7 @@ def test_public_class_names_are_unique() -> None:
     """One word, one class: a reader who sees a name knows which class is meant."""
     homes: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(tree_of(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
@@ -160,7 +166,7 @@ def containers_of(module: ast.Module) -> set[str]:
 
 def changed_in(module: ast.Module) -> Iterator[str]:
     """The names whose values, if they are containers, some line of the module changes."""
-    for node in ast.walk(module):
+    for node in nodes_of(module):
         if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             changed: ast.expr = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -177,7 +183,7 @@ def state_of(module: ast.Module) -> Iterator[str]:
     names = containers_of(module) - REGISTRIES
     constants = {name for name in names if name.lstrip("_").isupper() or name.startswith("__")}
     yield from (names - constants) | (names & set(changed_in(module)))
-    for node in ast.walk(module):
+    for node in nodes_of(module):
         if isinstance(node, ast.Global):
             yield from node.names
         if isinstance(node, ast.FunctionDef) and "cache" in map(ast.unparse, node.decorator_list):

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import write_linear, write_points
+from python_scripts import run_script
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 GROWING = """
-import json, os, shutil, signal, sqlite3, sys
+import json, os, shutil, signal, sqlite3
 from pathlib import Path
 import torch
 from radii.runs import Experiment, prepare
@@ -79,8 +78,7 @@ shutil.copytree("base", "whole")
 told, tells = os.pipe()
 assert in_a_fork(lambda: os.write(tells, str(grow("whole", AFTER)).encode())) == 0
 count = int(os.read(told, 20))
-tries = int(sys.argv[1])
-points = sorted({1 + place * (count - 1) // tries for place in range(tries)})
+points = sorted({1 + place * (count - 1) // TRIES for place in range(TRIES)})
 told = {"base": read("base"), "whole": read("whole"), "tries": [tried(one) for one in points]}
 print(json.dumps({**told, "count": count}))
 """
@@ -89,10 +87,9 @@ print(json.dumps({**told, "count": count}))
 def grown(directory: Path, tries: int) -> dict[str, Any]:
     write_linear(directory)
     write_points(directory)
-    command = [sys.executable, "-c", GROWING, str(tries)]
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    script = directory / "growing.py"
+    script.write_text(f"TRIES = {tries}\n{GROWING}")
+    found: dict[str, Any] = json.loads(run_script(script, directory))
     return found
 
 
