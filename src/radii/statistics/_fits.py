@@ -1,12 +1,7 @@
 """Parametric distributions fitted to brackets by censored maximum likelihood.
 
-The log-likelihood of coordinates t, for intervals (a_k, b_k] that occur c_k times and exact values
-x_k that occur e_k times, is
-
-    l(t) = sum_k c_k log(F_t(b_k) - F_t(a_k)) + sum_k e_k log f_t(x_k).
-
-scipy maximises it by the simplex method of Nelder and Mead (1965), which needs no derivatives; its
-curvature there, by central differences, gives standard errors.
+Fisher scoring comes near the maximum (`scoring_fit`) and Newton's method reaches it; the curvature
+there, by central differences, gives standard errors.
 """
 
 from __future__ import annotations
@@ -16,90 +11,49 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
 
 from radii.errors import DataError
 from radii.statistics._columns import Float64
-from radii.statistics._families import FAMILIES, SMALLEST_PROBABILITY, Family, family_named
+from radii.statistics._families import FAMILIES, Family, family_named
+from radii.statistics._likelihoods import DIFFERENCE_STEP, BracketSamples, scoring_fit
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution
 
 
 STENCIL = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1], [1, -1], [-1, 1]])
-DIFFERENCE_STEP = 1e-4
-SEARCH = {"xatol": 1e-9, "fatol": 1e-9, "maxiter": 1000, "maxfev": 2000}
-"""Coordinates are logs, or in units of the data: this is far below their sampling error."""
 LEAST_CURVATURE = 1e-6
 """Of the likelihood at a maximum: where it is flatter, coordinates are not known within 1000."""
+NEWTON_STEPS = 5
+SMALLEST_NEWTON_STEP = 1e-8
+"""Below what differences resolve."""
 LONGEST_STEP_LEFT = 1e-3
-"""From a maximum that was found, Newton's method goes no further."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CensoredSample:
-    """Distinct brackets (low, high], exact where both are equal, and how often each occurs.
-
-    No distance is below 0, so a bracket from 0 is one without a lower end.
-    """
-
-    low: Float64
-    high: Float64
-    counts: Float64
-
-    @classmethod
-    def of(cls, low: Float64, high: Float64) -> CensoredSample:
-        pairs, counts = np.unique(np.stack([low, high]), axis=1, return_counts=True)
-        return cls(pairs[0], pairs[1], counts.astype(np.float64))
-
-    @property
-    def middles(self) -> Float64:
-        """A guess at each distance, for the start of a search only."""
-        return np.where(np.isinf(self.high), 1.25 * self.low, (self.low + self.high) / 2)
-
-    def loglikelihood(self, family: Family, at: Float64) -> Float64:
-        """At each of several coordinates (rows)."""
-        exact = self.low == self.high
-        low, high = self.low[~exact], self.high[~exact]
-        low = np.where(low == 0, -np.inf, low)
-        with np.errstate(over="ignore", invalid="ignore"):  # far out, where nobody ends
-            probability = interval_probability(family, at, low, high)
-            density = family.logpdf(at, self.low[exact])
-            total = np.log(probability) @ self.counts[~exact] + density @ self.counts[exact]
-        return np.where(np.isfinite(total), total, -np.inf)
-
-
-def interval_probability(family: Family, at: Float64, low: Float64, high: Float64) -> Float64:
-    """Of (low, high], from the tail in which it lies, and never below the smallest number."""
-    below = family.below(at, low)
-    from_below = family.below(at, high) - below
-    from_above = family.above(at, low) - family.above(at, high)
-    return np.maximum(np.where(below < 0.5, from_below, from_above), SMALLEST_PROBABILITY)
+"""From a maximum, Newton's method goes no further."""
 
 
 def _maximise(
-    family: Family, sample: CensoredSample, start: Float64
+    family: Family, edges: Float64, sample: BracketSamples, start: Float64
 ) -> tuple[Float64, float, Float64] | None:
     """The best coordinates, the log-likelihood there and its Hessian; None if there is no maximum.
 
     It is one where the likelihood is concave and a Newton step would go nowhere else.
     """
-    found = optimize.minimize(
-        lambda at: -float(sample.loglikelihood(family, at[None])[0]),
-        start,
-        method="Nelder-Mead",
-        options={**SEARCH, "initial_simplex": start + np.array([[0, 0], [0.1, 0], [0, 0.1]])},
-    )
-    f = sample.loglikelihood(family, found.x + DIFFERENCE_STEP * STENCIL)
-    gradient = np.array([f[1] - f[2], f[3] - f[4]]) / (2 * DIFFERENCE_STEP)
-    mixed = (f[5] + f[6] - f[7] - f[8]) / 4
-    second = [[f[1] + f[2] - 2 * f[0], mixed], [mixed, f[3] + f[4] - 2 * f[0]]]
-    hessian = np.array(second) / DIFFERENCE_STEP**2
-    if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[-1] > -LEAST_CURVATURE:
+    at = scoring_fit(family, edges, sample, start[None])[0][0]
+    for _ in range(NEWTON_STEPS):
+        f = sample.loglikelihood(family, at + DIFFERENCE_STEP * STENCIL, edges)
+        gradient = np.array([f[1] - f[2], f[3] - f[4]]) / (2 * DIFFERENCE_STEP)
+        mixed = (f[5] + f[6] - f[7] - f[8]) / 4
+        second = [[f[1] + f[2] - 2 * f[0], mixed], [mixed, f[3] + f[4] - 2 * f[0]]]
+        hessian = np.array(second) / DIFFERENCE_STEP**2
+        if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[-1] > -LEAST_CURVATURE:
+            return None
+        step = np.linalg.solve(-hessian, gradient)
+        if np.linalg.norm(step) < SMALLEST_NEWTON_STEP:
+            break
+        at = at + step
+    if np.linalg.norm(step) > LONGEST_STEP_LEFT:
         return None
-    if np.linalg.norm(np.linalg.solve(hessian, gradient)) > LONGEST_STEP_LEFT:
-        return None
-    return found.x, float(f[0]), hessian
+    return at, float(f[0]), hessian
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,10 +123,13 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
     is_empty = (lower == 0) & np.isinf(upper)
     low, high = lower[~is_empty], upper[~is_empty]
     _check(low, high, family)
-    guesses = CensoredSample(low, high, np.ones(len(low))).middles
+    guesses = middles(low, high)
     scale = float(np.median(guesses)) or float(guesses.max()) or 1.0
-    sample = CensoredSample.of(low / scale, high / scale)
-    maximum = _maximise(family, sample, family.start(sample.middles, sample.counts))
+    # No distance is below 0, so a bracket from 0 is one without a lower end.
+    begins = np.where((low == 0) & (high > 0), -np.inf, low / scale)
+    edges, places = np.unique(np.concatenate([begins, high / scale]), return_inverse=True)
+    sample = BracketSamples(places[None, : len(low)], places[None, len(low) :])
+    maximum = _maximise(family, edges, sample, family.start_for(guesses / scale))
     if maximum is None:
         raise DataError(
             f"the {family.title} fit has no maximum on these {len(low)} brackets: "
@@ -196,6 +153,11 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
         without_information=int(is_empty.sum()),
         coordinates=at,
     )
+
+
+def middles(low: Float64, high: Float64) -> Float64:
+    """A guess at each distance, for the start of a search only."""
+    return np.where(np.isinf(high), 1.25 * low, (low + high) / 2)
 
 
 def _check(low: Float64, high: Float64, family: Family) -> None:

@@ -24,8 +24,9 @@ import numpy.typing as npt
 
 from radii.errors import DataError
 from radii.statistics._columns import Array, Float64
-from radii.statistics._families import SMALLEST_PROBABILITY, Family, family_named
-from radii.statistics._fits import CensoredSample, fit_brackets
+from radii.statistics._families import Family, family_named
+from radii.statistics._fits import fit_brackets, middles
+from radii.statistics._likelihoods import BracketSamples, scoring_fit
 from radii.statistics.reading._published import regular_grid
 
 if TYPE_CHECKING:
@@ -36,11 +37,6 @@ UNGRIDDED_CELLS = 256
 
 LAST_CELL_QUANTILE = 0.999
 """Cells reach to this quantile of the fit at least; what lies beyond is one cell."""
-SCORING_ITERATIONS = 50
-COORDINATE_TOLERANCE = 1e-4
-"""Coordinates are logs or in units of the data; their sampling error is a hundred times this."""
-
-LONGEST_SCORING_STEP = 0.5
 FEWEST_SIMULATIONS = 19
 """With fewer no p-value is as small as 0.05."""
 SIMULATED_NUMBERS = 4_000_000
@@ -172,20 +168,19 @@ def _locations(smallest_witness: float) -> Float64:
 def _starts(family: Family, cells: Cells, locations: Float64, start: Float64) -> Float64:
     """Coordinates to begin with at each location: those of the data, fitted there."""
     edges = np.where(np.isposinf(cells.edges), np.inf, np.maximum(cells.edges, 0.0))
-    once = np.ones(len(cells.first))
-    middles = CensoredSample(edges[cells.first], edges[cells.last], once).middles
+    guesses = middles(edges[cells.first], edges[cells.last])
     starts = []
     for location in locations:
         begin = start
         if location != 0:
-            begin = family.start(np.maximum(middles - location, 1e-3), once)[None]
+            begin = family.start_for(np.maximum(guesses - location, 1e-3))[None]
         fitted, _ = scoring_fit(family, cells.edges - location, cells.sample(), begin)
         starts.append(fitted[0])
     return np.array(starts)
 
 
 def _best(
-    family: Family, cells: Cells, sample: CellCounts, locations: Float64, starts: Float64
+    family: Family, cells: Cells, sample: BracketSamples, locations: Float64, starts: Float64
 ) -> _Best:
     rows = max(len(sample.first), 1 if sample.counts is None else len(sample.counts))
     loglikelihood = np.full(rows, -np.inf)
@@ -250,13 +245,13 @@ class Cells:
         """Every bracket is one cell, so that a sample is a count of cells."""
         return bool(np.all(self.widths == 1))
 
-    def sample(self) -> CellCounts:
+    def sample(self) -> BracketSamples:
         """The brackets themselves, as one row."""
-        return CellCounts(self.first[None], self.last[None], None)
+        return BracketSamples(self.first[None], self.last[None])
 
     def simulations(
         self, family: Family, at: Float64, count: int, rng: np.random.Generator
-    ) -> Iterator[CellCounts]:
+    ) -> Iterator[BracketSamples]:
         """So many simulated samples, as many at once as memory allows."""
         at_once = max(1, SIMULATED_NUMBERS // max(self.count, len(self.first)))
         for done in range(0, count, at_once):
@@ -264,7 +259,7 @@ class Cells:
 
     def simulated(
         self, family: Family, at: Float64, rows: int, rng: np.random.Generator
-    ) -> CellCounts:
+    ) -> BracketSamples:
         """Samples of the fitted distribution, observed as cells, as wide as the brackets are.
 
         A bracket of several cells keeps its width, and lies anywhere around the simulated cell:
@@ -276,48 +271,14 @@ class Cells:
         if self.is_simple:
             counts = rng.multinomial(size, chances, size=rows).astype(np.float64)
             every = np.arange(self.count)
-            return CellCounts(every[None], every[None] + 1, counts)
+            return BracketSamples(every[None], every[None] + 1, counts)
         cells = np.searchsorted(np.cumsum(chances)[:-1], rng.random((rows, size)), side="right")
         widths = rng.permuted(np.broadcast_to(self.widths, (rows, size)), axis=1)
         finite = self.widths[self.widths > 0]
         spans = np.where(widths > 0, widths, int(np.median(finite)) if finite.size else 1)
         first = cells - rng.integers(0, spans)
         last = np.where(widths > 0, first + spans, self.count)
-        return CellCounts(np.maximum(first, 0), np.minimum(last, self.count), None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CellCounts:
-    """Samples on cells, one per row: the edges of brackets, and how often each occurs (or once).
-
-    Where all samples have the same brackets, `first` and `last` have one row.
-    """
-
-    first: Array
-    last: Array
-    counts: Float64 | None
-
-    @property
-    def size(self) -> float:
-        """How many brackets a sample has."""
-        return float(self.first.shape[1] if self.counts is None else self.counts[0].sum())
-
-    def rows(self, keep: Array) -> CellCounts:
-        """Some of the samples."""
-        counts = None if self.counts is None else self.counts[keep]
-        if len(self.first) == 1:
-            return CellCounts(self.first, self.last, counts)
-        return CellCounts(self.first[keep], self.last[keep], counts)
-
-    def differences(self, values: Float64) -> Float64:
-        """What a function of the edges (rows, edges) gains over each bracket."""
-        if len(self.first) == 1:
-            return values[:, self.last[0]] - values[:, self.first[0]]
-        over = np.take_along_axis(values, self.last, axis=1)
-        return over - np.take_along_axis(values, self.first, axis=1)
-
-    def weighted(self, values: Float64) -> Float64:
-        return values if self.counts is None else self.counts * values
+        return BracketSamples(np.maximum(first, 0), np.minimum(last, self.count))
 
 
 def cells_for(
@@ -372,83 +333,19 @@ def _read_off(lower: Float64, upper: Float64, end: float) -> Float64 | None:
     return np.asarray(cells[cells > 1e-9 * step])
 
 
-def scoring_fit(
-    family: Family, edges: Float64, sample: CellCounts, start: Float64
-) -> tuple[Float64, Float64]:
-    """The coordinates of each row's maximum-likelihood fit, and its log-likelihood.
-
-    With s_k = (F'(b_k) - F'(a_k)) / (F(b_k) - F(a_k)), the gradient of the log-probability of
-    bracket k, each step is (sum s_k s_k^T)^-1 sum s_k: the second moments of the scores stand for
-    the curvature, which is what they estimate if the family is right, and are never indefinite
-    (Berndt, Hall, Hall and Hausman 1974). A step that leads downhill is halved.
-    """
-    best = np.array(start, np.float64)
-    likelihood, steps = np.full(len(best), -np.inf), np.zeros_like(best)
-    active, tried = np.arange(len(best)), best.copy()
-    for _ in range(SCORING_ITERATIONS):
-        with np.errstate(over="ignore", invalid="ignore"):  # a sample may be far out
-            reached, uphill = _scoring_step(family, edges, sample.rows(active), tried[active])
-        better = np.isfinite(uphill).all(axis=1) & (reached >= likelihood[active])
-        rows = active[better]
-        best[rows], likelihood[rows], steps[rows] = tried[rows], reached[better], uphill[better]
-        steps[active[~better]] /= 2
-        active = active[np.linalg.norm(steps[active], axis=1) > COORDINATE_TOLERANCE]
-        if not active.size:
-            break
-        tried[active] = best[active] + steps[active]
-    return best, likelihood
-
-
-def _scoring_step(
-    family: Family, edges: Float64, sample: CellCounts, at: Float64
-) -> tuple[Float64, Float64]:
-    """Of each row the log-likelihood, and a step uphill, never too long."""
-    tails, jump = signed_tails(family, at, edges)
-    mass = sample.differences(tails) + sample.differences(jump[None])
-    mass = np.maximum(mass, SMALLEST_PROBABILITY)
-    one, two = (sample.differences(slope) / mass for slope in family.slopes(at, edges))
-    loglikelihood, gradient_one, gradient_two, first, mixed, second = (
-        sample.weighted(terms).sum(axis=1)
-        for terms in (np.log(mass), one, two, one * one, one * two, two * two)
-    )
-    # A ridge keeps the step finite where all brackets are one and the same.
-    first, second = first * (1 + 1e-9) + 1e-12, second * (1 + 1e-9) + 1e-12
-    determinant = np.maximum(first * second - mixed**2, 1e-300)
-    along_one = (second * gradient_one - mixed * gradient_two) / determinant
-    along_two = (first * gradient_two - mixed * gradient_one) / determinant
-    steps = np.stack([along_one, along_two], axis=1)
-    length = np.linalg.norm(steps, axis=1, keepdims=True)
-    return loglikelihood, steps * np.minimum(1.0, LONGEST_SCORING_STEP / np.maximum(length, 1e-300))
-
-
-def signed_tails(family: Family, at: Float64, edges: Float64) -> tuple[Float64, Float64]:
-    """`below` as a sum of two: minus the upper tail plus 1 for the upper edges, which is precise.
-
-    Differences over an interval are then differences of the first plus those of the second, a
-    jump from 0 to 1 at one edge.
-    """
-    middle = int(np.searchsorted(family.below(at[:1], edges)[0], 0.5))
-    tails = np.concatenate(
-        [family.below(at, edges[:middle]), -family.above(at, edges[middle:])], axis=1
-    )
-    return tails, (np.arange(len(edges)) >= middle).astype(np.float64)
-
-
-def largest_distances(family: Family, cells: Cells, sample: CellCounts, at: Float64) -> Float64:
+def largest_distances(family: Family, cells: Cells, sample: BracketSamples, at: Float64) -> Float64:
     """Each row's largest distance between the fit and what the fit makes of the brackets.
 
     The mass of a bracket is spread over its cells as the fit would have it. With brackets of one
     cell this is the distance between the fit and the empirical distribution at the grid's values.
     """
-    tails, jump = signed_tails(family, at, cells.edges)
-    held = np.maximum(sample.differences(tails) + sample.differences(jump[None]), 1e-300)
-    inverse = sample.weighted(1 / held)
+    inverse = sample.weighted(1 / sample.masses(family, at, cells.edges))
     rows, width = len(at), cells.count + 1
     offsets = width * np.arange(rows)[:, None]
     change = np.zeros(rows * width)
     for places, sign in ((sample.first, 1.0), (sample.last, -1.0)):
         change += sign * np.bincount((places + offsets).ravel(), inverse.ravel(), rows * width)
-    below = tails + jump
+    below = family.below(at, cells.edges)
     slopes = np.cumsum(change.reshape(rows, width), axis=1)[:, :-1]
     empirical = np.cumsum(np.diff(below, axis=1) * slopes, axis=1) / sample.size
     return np.asarray(np.abs(empirical - below[:, 1:])[:, :-1].max(axis=1))
