@@ -17,7 +17,7 @@ from conftest import in_this_process, make_older, write_linear, write_points
 from radii.cli import main
 from radii.cli._output import writing
 from radii.errors import InputError, StoreError
-from radii.statistics import VERONA_COLUMNS, read_results
+from radii.statistics import VERONA_COLUMNS, read
 from radii.store import STORE_FILE
 
 pytestmark = pytest.mark.usefixtures("without_workers")
@@ -180,7 +180,7 @@ def test_verona_export_has_the_published_columns(results: Path, tmp_path: Path) 
     assert tuple(frame.columns) == VERONA_COLUMNS
     assert frame["epsilon_value"].tolist() == [0.09, 0.23]
     assert frame["smallest_sat_value"].tolist() == [0.11, 0.25]
-    again = read_results(file).distribution
+    again = read(file).brackets
     assert again.lower.tolist() == [0.09, 0.23]
     assert again.upper.tolist() == [0.11, 0.25]
     assert main(["show", str(file)]) == 0
@@ -195,9 +195,7 @@ def test_tables_come_back_in_pandas(results: Path, tmp_path: Path, kind: str) ->
     assert frame["correct"].tolist() == [True, True, False, False]
     assert frame["arithmetic"].fillna("").tolist() == ["float", "float", "", ""]
     if kind == "csv":
-        assert read_results(file).distribution.column("arithmetic").tolist() == [
-            *("float", "float", "", "")
-        ]
+        assert read(file).brackets.column("arithmetic").tolist() == [*("float", "float", "", "")]
 
 
 def broken_inputs(tmp_path: Path) -> dict[str, Path]:

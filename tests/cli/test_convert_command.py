@@ -13,13 +13,14 @@ import pandas as pd
 import pytest
 import torch
 
+from radii import statistics
 from radii.cli import main
 from radii.datasets import load, read
 from radii.errors import DataError, ExperimentError, StoreError
 from radii.networks import load_network
 from radii.problem import Grid
 from radii.runs import Experiment, prepare, values_of_file
-from radii.statistics import Distribution, find_experiment, read_results, write_verona_folder
+from radii.statistics import Distribution, find_experiment, write_verona_folder
 from radii.store import Store
 from radii.vnnlib import read_problem
 
@@ -136,7 +137,7 @@ def test_a_verona_experiment_runs_with_radii(
 
     back = tmp_path / "back"
     assert "2 results" in told(capsys, "results", results, "--out", back)
-    again = read_results(back).distribution
+    again = statistics.read(back).brackets
     order = np.argsort(again.column("input"))
     assert again.column("input")[order].tolist() == [7, 26]
     assert again.lower[order].tolist() == [0.15, 0.05]
@@ -152,7 +153,7 @@ def test_an_input_of_which_nothing_is_known_is_not_lost(tmp_path: Path) -> None:
         np.array([0.0, 0.1]), np.array([np.inf, 0.2]), input=np.array([3, 5]), network="net"
     )
     write_verona_folder(tmp_path / "as", brackets, grid=Grid(0.1, 0.4, 0.1), split="test")
-    again = read_results(tmp_path / "as").distribution
+    again = statistics.read(tmp_path / "as").brackets
     assert again.column("input").tolist() == [3, 5]
     assert again.lower.tolist() == [0.0, 0.1]
     assert again.upper.tolist() == [np.inf, 0.2]
@@ -162,14 +163,14 @@ def test_an_input_of_which_nothing_is_known_is_not_lost(tmp_path: Path) -> None:
 
 
 def test_the_results_of_an_experiment_are_found_within_it(verona: Path) -> None:
-    read_again = read_results(verona).distribution
+    read_again = statistics.read(verona).brackets
     assert (read_again.lower[0], read_again.upper[0]) == (0.05, 0.1)
     assert read_again.column("input").tolist() == [26]
     second = verona / "results" / "second" / "results"
     second.mkdir(parents=True)
     (second / "result_df.csv").write_text("a\n1\n")
     with pytest.raises(DataError, match="2 runs; name one"):
-        read_results(verona)
+        statistics.read(verona)
 
 
 def test_uneven_epsilons_are_a_list(verona: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import SHARED_DATA, needs_shared_data
 from radii.cli import main
-from radii.statistics import read_results
+from radii.statistics import read
 
 ROWS = """image_id, epsilon_value, runtime, smallest_sat_value, network_path, original_label
 0, 0.015, 24.6, 0.017, nets/a.onnx, 5
@@ -36,13 +36,13 @@ def test_an_imported_table_is_read_like_a_run(
     captured = capsys.readouterr()
     assert "1 of 4 rows claim a proof at or beyond their own counterexample" in captured.err
     assert "4 brackets" in captured.out
-    again = read_results(out)
+    again = read(out)
     assert again.notes == ()
-    assert again.distribution.networks == ("a", "b")
-    assert again.distribution.lower.tolist() == [0.015, 0.03, 0.02, 0.001]
-    assert again.distribution.upper.tolist() == [0.017, 0.03, np.inf, 0.399]
-    assert set(again.distribution.column("split")) == {"test"}
-    assert again.distribution.column("seconds").tolist() == [24.6, 3.0, 5.0, 1.0]
+    assert again.brackets.networks == ("a", "b")
+    assert again.brackets.lower.tolist() == [0.015, 0.03, 0.02, 0.001]
+    assert again.brackets.upper.tolist() == [0.017, 0.03, np.inf, 0.399]
+    assert set(again.brackets.column("split")) == {"test"}
+    assert again.brackets.column("seconds").tolist() == [24.6, 3.0, 5.0, 1.0]
     assert main(["show", str(out)]) == 0
     assert main(["gate", str(out), "--require", "accuracy >= 1"]) == 0
     assert main(["card", str(out)]) == 0

@@ -12,7 +12,7 @@ import pytest
 from conftest import in_this_process
 from radii.cli import main
 from radii.problem import Norm
-from radii.statistics import Distribution, over_targets, read_results
+from radii.statistics import Distribution, over_targets, read
 from radii.testing import LinearClassifier
 from radii.views import make_payload
 from radii.vnnlib import read_problem
@@ -108,15 +108,15 @@ def test_the_report_says_what_its_targets_mean(results: Path, tmp_path: Path) ->
 def test_exported_tables_read_back_as_become(results: Path, tmp_path: Path, form: str) -> None:
     file = tmp_path / f"{form}.csv"
     assert main(["export", str(results), "--format", form, "-o", str(file)]) == 0
-    stored, read = Distribution.from_store(results), read_results(file).distribution
+    stored, again = Distribution.from_store(results), read(file).brackets
     for name in ("property", "target", "label", "lower"):
-        assert read.column(name).tolist() == stored.column(name).tolist()
+        assert again.column(name).tolist() == stored.column(name).tolist()
 
 
 def test_a_verona_folder_keeps_targets(results: Path, tmp_path: Path) -> None:
     assert main(["convert", "results", str(results), "--out", str(tmp_path / "folder")]) == 0
-    read = read_results(tmp_path / "folder").distribution
-    assert read.column("property").tolist() == (
+    again = read(tmp_path / "folder").brackets
+    assert again.column("property").tolist() == (
         Distribution.from_store(results).column("property").tolist()
     )
 

@@ -20,10 +20,9 @@ from radii.statistics import (
     closest_targets,
     fairness,
     ks_matrix,
-    quality,
-    quality_table,
     sample_stability,
-    stability_table,
+    statistics_of,
+    statistics_table,
     target_recall,
 )
 from radii.statistics._tests import ks_test
@@ -291,17 +290,15 @@ def test_quality_by_hand() -> None:
         critical=[0, 1, 2, 0],
         seconds=[1.0, 2.0, 3.0, 0.0],
     )
-    found = quality(dist)
-    assert (found.inputs, found.correct, found.missing, found.timeouts) == (4, 3, 3, 2)
-    assert found.mean_gap == pytest.approx(0.1)
-    assert (found.critical, found.unsolved) == pytest.approx((2 / 3, 1 / 3))
-    assert found.without_witness == pytest.approx(2 / 3)
-    assert (found.total_seconds, found.mean_seconds) == (6.0, 1.5)
-    assert found.is_critical_exact
-    untold = quality(lognormal_brackets(5, 0))
-    assert untold.missing is None
-    assert math.isnan(untold.critical)
-    assert len(quality_table(dist)) == 1
+    (found,) = statistics_table(dist).to_dict("records")
+    assert (found["inputs"], found["correct"], found["missing"], found["timeouts"]) == (4, 3, 3, 2)
+    assert found["mean_gap"] == pytest.approx(0.1)
+    assert (found["critical"], found["unsolved"]) == pytest.approx((2 / 3, 1 / 3))
+    assert found["without_witness"] == pytest.approx(2 / 3)
+    assert (found["total_seconds"], found["mean_seconds"]) == (6.0, 1.5)
+    unknown = statistics_of(lognormal_brackets(5, 0))
+    assert unknown["missing"] is None
+    assert unknown["critical"] is None
 
 
 def test_larger_samples_are_steadier() -> None:
@@ -314,7 +311,6 @@ def test_larger_samples_are_steadier() -> None:
     assert rows[0].robust_accuracy == pytest.approx(0.098, abs=0.02)
     assert rows[0].band > rows[0].robust_accuracy
     assert "With 100 inputs the mean radius is within" in str(rows[0])
-    assert len(stability_table(dist, [10, 20])) == 2
     with pytest.raises(DataError, match="at least 2 inputs"):
         sample_stability(dist, [1])
 

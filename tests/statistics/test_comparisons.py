@@ -12,11 +12,11 @@ from simulated_brackets import gridded, lognormal_brackets, widened
 
 from radii.errors import DataError
 from radii.statistics import (
+    ComparisonOptions,
     Distribution,
     compare,
-    compare_all,
+    compare_groups,
     compare_sides,
-    compare_splits,
     dominance,
     spearman_matrix,
 )
@@ -169,18 +169,22 @@ def test_sides_and_splits() -> None:
     assert ks.p_value > 0.05
     nothing = Distribution.from_arrays([0.0, 0.0], [0.1, 0.2])
     assert not compare_sides(nothing)[0].is_made
-    found = compare_splits(dist, permutations=199)
-    assert not found["a"].is_matched
-    assert found["a"].permutation.p_value > 0.01
-    with pytest.raises(DataError, match="both splits"):
-        compare_splits(nothing)
+    options = ComparisonOptions(by="split", permutations=199)
+    (found,) = compare_groups(dist, options).comparisons
+    assert found.names == ("split train", "split test")
+    assert not found.is_matched
+    assert found.permutation.p_value > 0.01
+    with pytest.raises(DataError, match="some brackets have no split"):
+        compare_groups(nothing, options)
 
 
 def test_all_pairs_are_corrected() -> None:
-    groups = {
-        seed: lognormal_brackets(30, seed, input=np.arange(30) + 100 * seed) for seed in range(3)
-    }
-    found, adjusted = compare_all(groups, permutations=199)
+    groups = Distribution.union(
+        lognormal_brackets(30, seed, input=np.arange(30) + 100 * seed, network=str(seed))
+        for seed in range(3)
+    )
+    compared = compare_groups(groups, ComparisonOptions(permutations=199))
+    found, adjusted = compared.comparisons, compared.adjusted["permutation of scores"]
     assert [c.names for c in found] == [("0", "1"), ("0", "2"), ("1", "2")]
     assert all(p >= c.permutation.p_value for p, c in zip(adjusted, found, strict=True))
     assert "do not differ significantly" in found[0].verdict(adjusted=0.2)

@@ -67,12 +67,12 @@ def test_a_directory_is_read_from_anywhere(tmp_path: Path, monkeypatch: pytest.M
     write_points(tmp_path)
     options: dict[str, Any] = {"domain": (0, 1), "grid": "0.05:0.5:0.05", "jobs": 0}
     radii.robustness_distribution(write_linear(tmp_path), "points.npz", out="out", **options)
-    for read in (
+    for part in (
         Distribution.from_store("out"),
-        radii.statistics.read_results("out").distribution,
+        radii.statistics.read("out").brackets,
     ):
         monkeypatch.chdir("/")
-        assert read.fragile(1)[0].index == 0
+        assert part.fragile(1)[0].index == 0
         monkeypatch.chdir(tmp_path)
 
 

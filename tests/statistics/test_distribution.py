@@ -16,7 +16,7 @@ from radii import demo
 from radii.cli import main
 from radii.errors import DataError, StoreError
 from radii.problem import Bracket, Measurement
-from radii.statistics import Distribution, ecdf, over_targets, summary, summary_table
+from radii.statistics import Distribution, ecdf, over_targets, statistics_table, summary
 
 
 def small() -> Distribution:
@@ -63,7 +63,7 @@ def test_sides_in_one_look() -> None:
     assert low == pytest.approx(0.3) and high == math.inf
     told = summary(small().only(network="a"))
     assert (told.inputs, told.correct, told.accuracy) == (4, 3, 0.75)
-    table = summary_table(small())
+    table = statistics_table(small())
     assert table["lowest_lower"].tolist() == [0.1, 0.3, 0.1, 0.2]
     curve = ecdf(small().only(network="a"), "upper")
     assert curve([0.0, 0.19, 0.2, 1.0]).tolist() == [0.25, 0.25, 0.5, 0.75]

@@ -11,7 +11,7 @@ import pytest
 
 from radii.errors import DataError
 from radii.problem import Grid
-from radii.statistics import Distribution, fit_all, read_results, summary_table, verona_frame
+from radii.statistics import Distribution, fit_all, read, statistics_table, verona_frame
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "jair" / "published_results.csv"
 
@@ -31,9 +31,9 @@ def written(folder: Path, text: str, name: str = "result_df.csv") -> Path:
 def test_published_statistics_are_those_of_pandas() -> None:
     frame = pd.read_csv(PUBLISHED)
     expected = frame.groupby("network_path").epsilon_value.agg(["min", "mean", "count"])
-    imported = read_results(PUBLISHED)
-    assert len(imported.distribution) == len(frame)
-    parts = imported.distribution.by_network()
+    imported = read(PUBLISHED)
+    assert len(imported.brackets) == len(frame)
+    parts = imported.brackets.by_network()
     assert {f"{name}.onnx" for name in parts} == set(expected.index)
     for name, part in parts.items():
         row = expected.loc[f"{name}.onnx"]
@@ -43,14 +43,14 @@ def test_published_statistics_are_those_of_pandas() -> None:
     contradicted = frame.smallest_sat_value <= frame.epsilon_value
     (note,) = imported.notes
     assert f"{contradicted.sum()} of {len(frame)} rows claim a proof at or beyond" in note
-    seconds = imported.distribution.column("seconds").sum()
+    seconds = imported.brackets.column("seconds").sum()
     assert seconds == pytest.approx(frame.total_time.sum())
 
 
 @needs_published
 def test_published_brackets_are_summarised_and_fitted() -> None:
-    dist = read_results(PUBLISHED).distribution
-    table = summary_table(dist)
+    dist = read(PUBLISHED).brackets
+    table = statistics_table(dist)
     assert len(table) == 6
     for part in dist.by_network().values():
         assert part.turnbull().shortfall < 1e-5
@@ -59,11 +59,11 @@ def test_published_brackets_are_summarised_and_fitted() -> None:
 
 @needs_published
 def test_contradicted_claims_can_be_dropped() -> None:
-    claimed = read_results(PUBLISHED).distribution
-    doubted = read_results(PUBLISHED, distrust=True)
-    dropped = claimed.lower != doubted.distribution.lower
+    claimed = read(PUBLISHED).brackets
+    doubted = read(PUBLISHED, distrust=True)
+    dropped = claimed.lower != doubted.brackets.lower
     assert dropped.sum() == 6
-    assert np.all(doubted.distribution.lower[dropped] == 0)
+    assert np.all(doubted.brackets.lower[dropped] == 0)
     assert "it is dropped" in doubted.notes[0]
 
 
@@ -75,8 +75,8 @@ def test_variants_of_columns_and_cells(tmp_path: Path) -> None:
         "1,4, 0.02,,,C:\\nets\\a.onnx,7\n"
         "2, 5.0,, 1.0, 0.03,/nets/b.onnx,\n",
     )
-    imported = read_results(path, split="test", training="pgd")
-    dist = imported.distribution
+    imported = read(path, split="test", training="pgd")
+    dist = imported.brackets
     assert dist.column("input").tolist() == [3, 4, 5]
     assert dist.lower.tolist() == [0.01, 0.02, 0.0]
     assert dist.upper.tolist() == [0.012, math.inf, 0.03]
@@ -94,7 +94,7 @@ def test_networks_of_one_name_keep_their_folders(tmp_path: Path) -> None:
         "image_id,epsilon_value,smallest_sat_value,network_path\n"
         "0,0.01,0.02,/nets/standard/nn.onnx\n0,0.03,0.04,/nets/pgd/nn.onnx\n",
     )
-    assert read_results(path).distribution.networks == ("standard/nn", "pgd/nn")
+    assert read(path).brackets.networks == ("standard/nn", "pgd/nn")
 
 
 def test_what_verona_writes_without_a_counterexample(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_what_verona_writes_without_a_counterexample(tmp_path: Path) -> None:
         "image_id,epsilon_value,smallest_sat_value,network_path\n"
         "0,0.399,0.399,a\n1,0.05,0.399,a\n2,0.05,0.06,a\n3,0,0,a\n",
     )
-    imported = read_results(path, largest_eps=0.399)
-    assert imported.distribution.upper.tolist() == [math.inf, math.inf, 0.06, math.inf]
-    assert imported.distribution.lower.tolist() == [0.399, 0.05, 0.05, 0.0]
+    imported = read(path, largest_eps=0.399)
+    assert imported.brackets.upper.tolist() == [math.inf, math.inf, 0.06, math.inf]
+    assert imported.brackets.lower.tolist() == [0.399, 0.05, 0.05, 0.0]
     assert len(imported.notes) == 2
 
 
@@ -115,8 +115,8 @@ def test_a_failed_attack_is_no_proof(tmp_path: Path) -> None:
         "image_id,epsilon_value,smallest_sat_value,network_path,verifier\n"
         "0,0.1,0.2,a,AttackEstimationModule (PGDAttack)\n1,0.1,0.2,a,nnenum\n",
     )
-    imported = read_results(path)
-    assert imported.distribution.lower.tolist() == [0.0, 0.1]
+    imported = read(path)
+    assert imported.brackets.lower.tolist() == [0.0, 0.1]
     assert "proves nothing" in imported.notes[0]
 
 
@@ -128,7 +128,7 @@ QUERIES = (
 
 
 def test_a_row_a_query(tmp_path: Path) -> None:
-    dist = read_results(written(tmp_path, QUERIES, "per_epsilon_results.csv")).distribution
+    dist = read(written(tmp_path, QUERIES, "per_epsilon_results.csv")).brackets
     assert dist.lower.tolist() == [0.01, 0.01]
     assert dist.upper.tolist() == [0.03, math.inf]
     assert dist.column("queries").tolist() == [4, 2]
@@ -148,7 +148,7 @@ def test_the_folder_of_a_verona_experiment(tmp_path: Path) -> None:
         "/x/net.onnx,2,7,0.01,0.01\n/x/net.onnx,5,8,0,0.01\n",
         "results/result_df.csv",
     )
-    dist = read_results(tmp_path).distribution
+    dist = read(tmp_path).brackets
     assert dist.lower.tolist() == [0.01, 0.0]
     assert dist.upper.tolist() == [math.inf, 0.01]
     assert dist.label.tolist() == [7, 8]
@@ -161,7 +161,7 @@ def test_targets_are_read(tmp_path: Path) -> None:
         "image_id,epsilon_value,smallest_sat_value,network_path,original_label,target_class\n"
         "0,0.01,0.02,a,3,5\n0,0.03,0.04,a,3,6\n",
     )
-    dist = read_results(path).distribution
+    dist = read(path).brackets
     assert list(dist.group_by("target")) == [5, 6]
     assert dist.column("property").tolist() == ["one-to-one:5", "one-to-one:6"]
 
@@ -173,10 +173,10 @@ def test_own_tables_and_the_published_layout_come_back(tmp_path: Path) -> None:
     dist.to_pandas().to_csv(tmp_path / "own.csv", index=False)
     dist.to_pandas().to_parquet(tmp_path / "own.parquet", index=False)
     for name in ("own.csv", "own.parquet"):
-        assert read_results(tmp_path / name).distribution.measurements == dist.measurements
+        assert read(tmp_path / name).brackets.measurements == dist.measurements
     frame = verona_frame(dist, grid=Grid.parse("0.01:0.4:0.02"), split="test")
     frame.to_csv(tmp_path / "verona.csv", index=False)
-    again = read_results(tmp_path / "verona.csv").distribution
+    again = read(tmp_path / "verona.csv").brackets
     assert again.lower.tolist() == [0.09, 0.23]
     assert again.upper.tolist() == [0.11, math.inf]
 
@@ -207,11 +207,11 @@ def test_own_tables_and_the_published_layout_come_back(tmp_path: Path) -> None:
 )
 def test_bad_tables_are_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read_results(written(tmp_path, text))
+        read(written(tmp_path, text))
 
 
 def test_missing_places_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read as a table"):
-        read_results(tmp_path / "nothing.csv")
+        read(tmp_path / "nothing.csv")
     with pytest.raises(DataError, match=r"no result_df\.csv"):
-        read_results(tmp_path)
+        read(tmp_path)

@@ -18,16 +18,15 @@ from simulated_brackets import gridded, lognormal_brackets
 from conftest import SHARED_DATA, needs_shared_data
 from radii.errors import DataError
 from radii.statistics import (
+    CATALOGUE,
     Distribution,
     compare,
     compare_sides,
-    compare_splits,
     ecdf,
     fit,
     goodness_of_fit,
     ks_matrix,
-    quality,
-    read_results,
+    read,
     sample_stability,
     spearman_matrix,
     summary,
@@ -104,7 +103,7 @@ def test_statistics_of_intervals_keep_unsolved_results() -> None:
     )
     assert with_unsolved(train).robust_accuracy(0.0).not_refuted == 1
     assert with_unsolved(train).median()[1] == math.inf or share < 0.5
-    assert quality(with_unsolved(train)).unsolved == pytest.approx(share)
+    assert CATALOGUE["unsolved"](with_unsolved(train)) == pytest.approx(share)
 
 
 def test_samples_of_equal_radii_are_not_told_apart_by_what_was_not_solved() -> None:
@@ -113,7 +112,7 @@ def test_samples_of_equal_radii_are_not_told_apart_by_what_was_not_solved() -> N
     test = lognormal_brackets(200, 4, network="a", split="test")
     as_zero = stats.ks_2samp(np.append(train.lower, np.zeros(100)), test.lower)
     assert as_zero.pvalue < 1e-6
-    (found,) = compare_splits(Distribution.union([with_unsolved(train, 100), test])).values()
+    found = compare(with_unsolved(train, 100), test)
     assert all(result.p_value > 0.05 for result in found.all_tests)
 
 
@@ -219,7 +218,7 @@ def test_fits_and_their_plain_check_are_those_without_unsolved_results() -> None
 def test_a_published_file_shows_no_difference_of_training_and_testing_inputs() -> None:
     """252 of 492 training rows of mnist-net_256x4 have no answer; as radius 0, p was 6e-20."""
     path = SHARED_DATA / "jair" / "public" / "results_JAIR_fomlas.csv"
-    part = read_results(path).distribution.only(network="mnist-net_256x4")
+    part = read(path).brackets.only(network="mnist-net_256x4")
     splits = part.group_by("split")
     found = compare(splits["train"], splits["test"], permutations=499)
     assert found.left_out == (252, 0)

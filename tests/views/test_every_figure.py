@@ -14,7 +14,7 @@ import pytest
 import radii
 from conftest import SHARED_DATA, needs_shared_data
 from radii.errors import InputError
-from radii.statistics import CATALOGUE, Distribution, read_results
+from radii.statistics import CATALOGUE, Distribution, read
 from radii.views import (
     COLUMN_WIDTH,
     FIGURE_KINDS,
@@ -162,7 +162,7 @@ def test_files_in_every_format(kind: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def published() -> Distribution:
-    return read_results(SHARED_DATA / "jair" / "published_results.csv").distribution
+    return read(SHARED_DATA / "jair" / "published_results.csv").brackets
 
 
 @pytest.mark.slow

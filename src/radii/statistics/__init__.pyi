@@ -3,6 +3,7 @@ from ._catalogue import Statistic as Statistic
 from ._catalogue import StatisticUnit as StatisticUnit
 from ._catalogue import StatisticValue as StatisticValue
 from ._catalogue import statistics_of as statistics_of
+from ._catalogue import statistics_table as statistics_table
 from ._classes import ClassCurves as ClassCurves
 from ._classes import ClassGain as ClassGain
 from ._classes import ClassRecall as ClassRecall
@@ -18,9 +19,7 @@ from ._columns import columns_of as columns_of
 from ._columns import frame_of_columns as frame_of_columns
 from ._comparisons import Comparison as Comparison
 from ._comparisons import compare as compare
-from ._comparisons import compare_all as compare_all
 from ._comparisons import compare_sides as compare_sides
-from ._comparisons import compare_splits as compare_splits
 from ._confidence import Band as Band
 from ._confidence import clopper_pearson as clopper_pearson
 from ._confidence import dkw_half_width as dkw_half_width
@@ -66,17 +65,12 @@ from ._requirements import RobustnessRequirement as RobustnessRequirement
 from ._requirements import check_all as check_all
 from ._requirements import parse_requirement as parse_requirement
 from ._summaries import Ecdf as Ecdf
-from ._summaries import Quality as Quality
 from ._summaries import Stability as Stability
 from ._summaries import Summary as Summary
 from ._summaries import ecdf as ecdf
 from ._summaries import inputs_with_radius as inputs_with_radius
-from ._summaries import quality as quality
-from ._summaries import quality_table as quality_table
 from ._summaries import sample_stability as sample_stability
-from ._summaries import stability_table as stability_table
 from ._summaries import summary as summary
-from ._summaries import summary_table as summary_table
 from ._targets import adversarial_cost as adversarial_cost
 from ._targets import closest_targets as closest_targets
 from ._targets import over_targets as over_targets
@@ -146,10 +140,8 @@ from .reading._feature_changes import named_witnesses as named_witnesses
 from .reading._feature_changes import question_of as question_of
 from .reading._groups import grouped as grouped
 from .reading._missing_answers import missing_reasons as missing_reasons
-from .reading._places import ImportedResults as ImportedResults
 from .reading._places import check_distinct as check_distinct
 from .reading._places import read as read
-from .reading._places import read_results as read_results
 from .reading._places import with_distinct_names as with_distinct_names
 from .reading._run import Run as Run
 from .reading._store import PART_FIELDS as PART_FIELDS

@@ -21,6 +21,8 @@ from radii.errors import DataError
 from radii.statistics._columns import NO_NUMBER, Array, Float64
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from radii.statistics._distribution import Distribution, ValueRange
 
 StatisticValue = Any
@@ -181,11 +183,14 @@ def unsolved(distribution: Distribution) -> float:
     in_summary=False,
 )
 def critical(distribution: Distribution) -> float:
+    """Where it is not known at which eps answers were missing, inputs with any count; where not
+    even that is known, the share is of the other inputs.
+    """
     right = distribution.holds
-    found = distribution.column("critical")[right]
+    counts = distribution.column("critical")[right]
     if _count(distribution, "queries"):
-        found = np.where(found == NO_NUMBER, distribution.column("missing")[right], found)
-    return _mean_share(found[found != NO_NUMBER] > 0)
+        counts = np.where(counts == NO_NUMBER, distribution.column("missing")[right], counts)
+    return _mean_share(counts[counts != NO_NUMBER] > 0)
 
 
 # --- what the search cost
@@ -258,3 +263,21 @@ def statistics_of(distribution: Distribution) -> dict[str, StatisticValue]:
     for each in CATALOGUE.values():
         values |= each.cells(each(distribution))
     return values
+
+
+def statistics_table(distribution: Distribution) -> pd.DataFrame:
+    """Every statistic, a row for each network and split; `correct` counts the inputs at which the
+    property holds as they stand."""
+    import pandas as pd
+
+    rows = [
+        {
+            "network": network,
+            "split": split or "",
+            "inputs": len(part),
+            "correct": int(part.holds.sum()),
+            **statistics_of(part),
+        }
+        for (network, split), part in distribution.group_by("network", "split").items()
+    ]
+    return pd.DataFrame(rows)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.errors import DataError
 from radii.statistics._columns import Float64
 from radii.statistics._dominance import Dominance, dominance
 from radii.statistics._effects import CliffsDelta, MeanDifference, cliffs_delta, mean_difference
@@ -19,7 +18,6 @@ from radii.statistics._tests import (
     by_permutation,
     censored_scores,
     curves_p_value,
-    holm,
     ks_test,
     location_p_value,
     mann_whitney_test,
@@ -126,32 +124,6 @@ def compare(
         dominance=dominance(a, b, names=known, tolerance=tolerance),
         widths=(_width(pair.first), _width(pair.second)),
     )
-
-
-def compare_all(
-    groups: dict[Any, Distribution], **options: Any
-) -> tuple[list[Comparison], list[float]]:
-    """Every pair of groups, and Holm-adjusted p-values of their permutation tests."""
-    keys = list(groups)
-    comparisons = [
-        compare(groups[one], groups[two], names=(str(one), str(two)), **options)
-        for place, one in enumerate(keys)
-        for two in keys[place + 1 :]
-    ]
-    return comparisons, [float(p) for p in holm([c.permutation.p_value for c in comparisons])]
-
-
-def compare_splits(distribution: Distribution, **options: Any) -> dict[str, Comparison]:
-    """Training against testing inputs, for each network that was measured on both."""
-    comparisons = {}
-    for name, part in distribution.by_network().items():
-        splits = part.group_by("split")
-        if {"train", "test"} <= splits.keys():
-            names = (f"{name} on training inputs", f"{name} on testing inputs")
-            comparisons[name] = compare(splits["train"], splits["test"], names=names, **options)
-    if not comparisons:
-        raise DataError("no network was measured on inputs of both splits, train and test")
-    return comparisons
 
 
 def compare_sides(distribution: Distribution) -> tuple[TestResult, TestResult]:

@@ -14,15 +14,23 @@ from typing import Any, Literal
 import numpy as np
 
 from radii.errors import DataError, InputError
+from radii.statistics._catalogue import CATALOGUE
 from radii.statistics._classes import class_gains, fairness
+from radii.statistics._columns import NO_NUMBER
 from radii.statistics._comparisons import Comparison, compare
 from radii.statistics._confidence import robust_accuracy_interval
 from radii.statistics._distribution import Distribution
 from radii.statistics._dominance import dominance
 from radii.statistics._evidence import why_unsearched
-from radii.statistics._summaries import inputs_with_radius, quality, summary
+from radii.statistics._summaries import inputs_with_radius, summary
 from radii.statistics._targets import over_targets
 from radii.statistics._tests import Correlations, holm, spearman_matrix
+
+TIGHTNESS = ("mean_gap", "largest_gap", "critical")
+COST = (
+    *("unsolved", "without_witness", "queries", "missing", "timeouts", "memouts"),
+    *("total_seconds", "mean_seconds", "cpu_seconds"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +82,7 @@ class GroupComparison:
 
     def qualities(self) -> list[dict[str, Any]]:
         """For each group how tight its brackets are, and what they cost."""
-        return [
-            {"group": name, **dataclasses.asdict(quality(part))}
-            for name, part in self.groups.items()
-        ]
+        return [{"group": name, **_quality(part)} for name, part in self.groups.items()]
 
     def pairs(self) -> list[dict[str, Any]]:
         """For each pair all statistics; `left_out` counts brackets without an answer: no value."""
@@ -198,6 +203,18 @@ def compare_groups(
     return GroupComparison(
         options, distribution, groups, comparisons, adjusted, confident, correlations
     )
+
+
+def _quality(part: Distribution) -> dict[str, Any]:
+    """Where it is not known at which eps answers were missing, `is_critical_exact` is false."""
+    known = part.column("critical")[part.holds] != NO_NUMBER
+    return {
+        "inputs": len(part),
+        "correct": int(part.holds.sum()),
+        **{name: CATALOGUE[name](part) for name in TIGHTNESS},
+        "is_critical_exact": bool(known.all()),
+        **{name: CATALOGUE[name](part) for name in COST},
+    }
 
 
 def _families(distribution: Distribution, by: str) -> list[dict[str, Distribution]]:

@@ -1,8 +1,7 @@
-"""One number, row or curve for a distribution: the papers' tables, and how far to trust them.
+"""One row or curve for a distribution, and how far to trust it.
 
-The empirical distribution function of one side of the brackets; count, lowest, mean and median;
-the quality of the brackets (gaps, missing answers, cost); and the stability of these numbers when
-inputs are drawn again.
+The empirical distribution function of one side of the brackets; count, lowest, mean and median; and
+the stability of these numbers when inputs are drawn again.
 """
 
 from __future__ import annotations
@@ -16,13 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
-from radii.statistics._catalogue import CATALOGUE
-from radii.statistics._columns import NO_NUMBER, Array, Float64
+from radii.statistics._columns import Array, Float64
 from radii.statistics._confidence import dkw_half_width
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from radii.statistics._distribution import Distribution, ValueRange
 
 
@@ -118,76 +114,6 @@ def summary(distribution: Distribution) -> Summary:
     )
 
 
-def summary_table(distribution: Distribution) -> pd.DataFrame:
-    """One row for each network and split that classifies an input correctly."""
-    import pandas as pd
-
-    rows = [
-        {"network": network, "split": split or "", **summary(part).row()}
-        for (network, split), part in distribution.group_by("network", "split").items()
-        if part.holds.any()
-    ]
-    return pd.DataFrame(rows)
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """The measures of the papers' tables. Shares and gaps are over the inputs that `holds` counts:
-    correctly classified ones, or with another property those at which it holds as they stand.
-
-    An input is `unsolved` if nothing is proven and nothing witnessed. The `mean_gap` is over inputs
-    with a witness; NaN if there is none. A `critical` termination is a missing answer between
-    `lower` and `upper`. Where it is not known at which eps answers were missing, inputs with any
-    count, and `is_critical_exact` is false; where not even that is known, the share is of the other
-    inputs. What a file does not say is None, or NaN for numbers that are
-    sums.
-    """
-
-    inputs: int
-    correct: int
-    mean_gap: float
-    largest_gap: float
-    critical: float
-    is_critical_exact: bool
-    unsolved: float
-    without_witness: float
-    queries: int | None
-    missing: int | None
-    timeouts: int | None
-    memouts: int | None
-    total_seconds: float
-    mean_seconds: float
-    cpu_seconds: float
-
-
-def quality(distribution: Distribution) -> Quality:
-    """How good the brackets of a distribution are, and what they cost."""
-    right = distribution.holds
-    known = distribution.column("critical")[right] != NO_NUMBER
-    shown = {
-        field.name: CATALOGUE[field.name](distribution)
-        for field in dataclasses.fields(Quality)
-        if field.name in CATALOGUE
-    }
-    return Quality(
-        inputs=len(distribution),
-        correct=int(right.sum()),
-        is_critical_exact=bool(np.all(known)),
-        **shown,
-    )
-
-
-def quality_table(distribution: Distribution) -> pd.DataFrame:
-    """One row for each network and split."""
-    import pandas as pd
-
-    rows = [
-        {"network": network, "split": split or "", **dataclasses.asdict(quality(part))}
-        for (network, split), part in distribution.group_by("network", "split").items()
-    ]
-    return pd.DataFrame(rows)
-
-
 @dataclass(frozen=True, slots=True)
 class Stability:
     """How far statistics of samples of one size, drawn with replacement, vary.
@@ -234,18 +160,6 @@ def sample_stability(
         raise DataError(f"a sample has at least 2 inputs, not {wanted[0]}")
     rng = np.random.default_rng(seed)
     return [_stability(distribution, size, resamples, rng) for size in wanted]
-
-
-def stability_table(distribution: Distribution, sizes: Sequence[int] | None = None) -> pd.DataFrame:
-    """One row for each network and size."""
-    import pandas as pd
-
-    rows = [
-        {"network": name, **dataclasses.asdict(row)}
-        for name, part in distribution.by_network().items()
-        for row in sample_stability(part, sizes)
-    ]
-    return pd.DataFrame(rows)
 
 
 def _stability(

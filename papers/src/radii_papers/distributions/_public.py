@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from radii.errors import DataError
-from radii.statistics import Distribution, read_results
+from radii.statistics import Distribution, read
 from radii_papers.distributions._numbers import CONVENTIONAL, STATISTICS
 
 Split = Literal["train", "test"]
@@ -165,8 +165,8 @@ class PublicResults:
         for name, file in (*TABLES.items(), *((f"queries {n}", f) for n, f in QUERIES.items())):
             path = self._tables.get(Path(file).stem)
             if path is not None:
-                results = read_results(path)
-                self._read[name] = results.distribution
+                results = read(path)
+                self._read[name] = results.brackets
                 self.notes[name] = tuple(note.removeprefix(f"{path}: ") for note in results.notes)
 
     @property

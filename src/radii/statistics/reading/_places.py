@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -53,38 +52,6 @@ def read(
     columns = {"split": split, "training": training, **columns}
     source = StoredSettings(source=path.name)
     return Run(path, Distribution.of_columns(columns), source, notes=tuple(notes))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImportedResults:
-    """What a file says, and what about it cannot be taken at its word."""
-
-    run: Run
-
-    @property
-    def distribution(self) -> Distribution:
-        return self.run.brackets
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.run.notes
-
-
-def read_results(
-    place: Path | str,
-    *,
-    largest_eps: float | None = None,
-    distrust: bool = False,
-    split: str = "",
-    training: str = "",
-) -> ImportedResults:
-    """Read a file, or the folder of a VERONA experiment or of a radii run.
-
-    The options are those of `read`.
-    """
-    return ImportedResults(
-        read(place, largest_eps=largest_eps, distrust=distrust, split=split, training=training)
-    )
 
 
 def check_distinct(places: Sequence[Path]) -> None:

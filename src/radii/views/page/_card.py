@@ -12,6 +12,7 @@ import numpy as np
 from radii.errors import DataError
 from radii.problem import REAL, ProofStatus
 from radii.statistics import (
+    CATALOGUE,
     Distribution,
     Run,
     arithmetics,
@@ -19,7 +20,6 @@ from radii.statistics import (
     is_unsearched,
     over_targets,
     proof_statuses,
-    quality,
     robust_accuracy_interval,
     why_unsearched,
 )
@@ -166,7 +166,7 @@ def _worst_class_lines(part: Distribution, eps: Sequence[float], level: float) -
 
 
 def _limitations(part: Distribution, run: Run, level: float) -> Iterator[str]:
-    measured = quality(part)
+    gap = CATALOGUE["mean_gap"](part)
     yield (
         f"The figures are of {len(part)} inputs. What is said with {100 * level:g} % confidence of "
         "all inputs holds if these were drawn at random from them."
@@ -177,11 +177,8 @@ def _limitations(part: Distribution, run: Run, level: float) -> Iterator[str]:
         "Nothing is said about other changes, such as rotations, blur or other kinds of noise, nor "
         "about larger ones."
     )
-    if math.isfinite(measured.mean_gap):
-        yield (
-            f"What is proven of a radius and its counterexample are {measured.mean_gap:.2g} apart "
-            "on average."
-        )
+    if math.isfinite(gap):
+        yield (f"What is proven of a radius and its counterexample are {gap:.2g} apart on average.")
     no_witness = int(np.isinf(part.upper).sum())
     if no_witness:
         yield f"For {no_witness} inputs no counterexample is known."
@@ -189,8 +186,8 @@ def _limitations(part: Distribution, run: Run, level: float) -> Iterator[str]:
     if nothing:
         which = "correctly classified inputs" if part.is_about_label else "inputs where it holds"
         yield f"For {nothing} {which} nothing is proven."
-    if measured.missing:
-        yield f"{measured.missing} of {measured.queries} questions were left without an answer."
+    if missing := CATALOGUE["missing"](part):
+        yield f"{missing} of {CATALOGUE['queries'](part)} questions were left without an answer."
     if not run.is_measured:
         yield "Proofs and counterexamples are published claims, which radii has not checked."
     elif REAL in arithmetics(part):
