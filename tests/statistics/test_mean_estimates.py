@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from radii.errors import InputError
 from radii.statistics import METHODS, Population, Range, Sample, estimate_mean, plan_samples
-from radii.statistics.guarantees._limits import Chernoff, Exact, Hoeffding
+from radii.statistics._limits import Chernoff, Exact, Hoeffding
 
 POPULATIONS = 2000
 MISS = 0.1

@@ -16,7 +16,7 @@ from radii.statistics import (
     estimate_mean,
     plan_samples,
 )
-from radii.statistics.guarantees._sequences import MEAN_ROUNDING, STAKES, growth, remaining_means
+from radii.statistics._sequences import MEAN_ROUNDING, STAKES, growth, remaining_means
 
 PATHS = 2000
 MISS = 0.1

@@ -120,8 +120,7 @@ def _convert_network(args: argparse.Namespace) -> int:
 
 def _convert_to_vnnlib(args: argparse.Namespace) -> int:
     from radii.problem import Query
-    from radii.runs import prepare
-    from radii.statistics import one_value_grid
+    from radii.runs import one_value_grid, prepare
     from radii.vnnlib import write_benchmark
 
     at = [one_value_grid(part)[0] for part in args.radii.split(",")]

@@ -18,13 +18,8 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.cli._progress import ProgressBar
     from radii.networks import Network
-    from radii.statistics import (
-        Demand,
-        GlobalRobustness,
-        InputSource,
-        Range,
-        SamplePlan,
-    )
+    from radii.runs import GlobalRobustness, InputSource
+    from radii.statistics import Demand, Range, SamplePlan
 
 
 def _range(value: Any) -> Range:
@@ -224,7 +219,7 @@ def _source(args: argparse.Namespace) -> InputSource | None:
     if args.data is None and args.generator is None:
         return None
     from radii import datasets
-    from radii.statistics import DataSource, load_generator
+    from radii.runs import DataSource, load_generator
 
     if args.generator is not None:
         if args.data is not None:
@@ -253,8 +248,7 @@ def _load_network(args: argparse.Namespace) -> Network:
 
 
 def _robustness(args: argparse.Namespace, subject: Subject, bar: ProgressBar) -> GlobalRobustness:
-    from radii.runs import default_jobs
-    from radii.statistics import estimate_robustness, settings_for
+    from radii.runs import default_jobs, estimate_robustness, settings_for
     from radii.store import Store
 
     for name in given(args, ("range", "within")):
@@ -276,7 +270,7 @@ def _robustness(args: argparse.Namespace, subject: Subject, bar: ProgressBar) ->
 
 
 def _change(args: argparse.Namespace, subject: Subject, bar: ProgressBar) -> GlobalRobustness:
-    from radii.statistics import ChangeSettings, estimate_change, one_value_grid
+    from radii.runs import ChangeSettings, estimate_change, one_value_grid
     from radii.verifiers import arithmetic_of
 
     if args.property is not None:

@@ -23,7 +23,7 @@ from radii.runs import Option, whole
 from radii.terminal import note
 
 if TYPE_CHECKING:
-    from radii.statistics import Metrics
+    from radii.runs import Metrics
 
 
 SAMPLES = Option(
@@ -98,15 +98,16 @@ def _radii(text: str) -> tuple[float, ...]:
 def _measure_run(args: argparse.Namespace) -> list[Metrics]:
     """Of a run that is there already."""
     from radii.cli._gate import refuse_unfinished
-    from radii.statistics import Distribution, measure_run
+    from radii.runs import measure_run
+    from radii.statistics import Distribution
 
     names = {"networks": "network", "data": "data", "domain": "domain", "out": "out"}
+    names |= {"mean": "mean", "std": "std"}
     for name in given(args, names):
         flag = names[name]
         raise ExperimentError(f"{args.experiment} is a run already: --{flag} has no use there")
     refuse_unfinished(Distribution.from_store(args.experiment))
-    options = {"samples": args.samples, "level": args.level, **given(args, ("mean", "std"))}
-    return measure_run(args.experiment, args.radii, **options)
+    return measure_run(args.experiment, args.radii, samples=args.samples, level=args.level)
 
 
 def _run_and_measure(args: argparse.Namespace) -> list[Metrics]:
@@ -114,8 +115,7 @@ def _run_and_measure(args: argparse.Namespace) -> list[Metrics]:
     check_files(args)
     from radii.cli._progress import ProgressBar
     from radii.problem import Grid
-    from radii.runs import default_jobs, prepare
-    from radii.statistics import measure_plan
+    from radii.runs import default_jobs, measure_plan, prepare
     from radii.store import Store
 
     is_free = args.grid is None and args.experiment is None

@@ -1,7 +1,5 @@
 """Statistics: a `Run`, read from a store, a table or VERONA's folders, becomes a `Distribution` of
-interval-censored radii; from it follow summaries, tests, fits, requirements and guarantees.
-
-Everything loads on use: global robustness and the metrics measure networks and need torch.
+interval-censored radii; from it follow summaries, tests, fits, requirements and estimates.
 """
 
 import lazy_loader

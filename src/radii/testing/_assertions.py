@@ -32,6 +32,7 @@ from radii.errors import DataError, ExperimentError
 from radii.networks import Network, as_network
 from radii.problem import Domain, Instance, Measurement, Result
 from radii.problem import property_family_spec as family_spec
+from radii.runs import settings_for
 from radii.statistics import (
     FINAL_MISS_SHARE,
     Distribution,
@@ -41,7 +42,6 @@ from radii.statistics import (
     StoppingRule,
     parse_requirement,
     proof_scope,
-    settings_for,
 )
 from radii.store import Store
 from radii.strategy import Agenda, Case, Question

@@ -10,16 +10,8 @@ import numpy as np
 from radii.datasets import load_spec
 from radii.errors import DataError
 from radii.networks import load_network
-from radii.statistics import (
-    DataSource,
-    Demand,
-    GlobalRobustness,
-    RepeatedEstimates,
-    estimate_robustness,
-    plan_samples,
-    repeat_estimates,
-    settings_for,
-)
+from radii.runs import DataSource, GlobalRobustness, estimate_robustness, settings_for
+from radii.statistics import Demand, RepeatedEstimates, plan_samples, repeat_estimates
 from radii.store import Store
 from radii.training import train
 from radii.views import draw_repetition

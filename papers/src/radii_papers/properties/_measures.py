@@ -274,8 +274,7 @@ class Measures:
         path: Path,
     ) -> None:
         from radii.problem import Norm
-        from radii.runs import select
-        from radii.statistics import sampled_shares
+        from radii.runs import sampled_shares, select
 
         data = self._test(kind, self.sizes.sampled)
         shares, holds = {}, {}

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from radii.errors import ExperimentError
-from radii.statistics import Demand, one_value_grid
+from radii.runs import one_value_grid
+from radii.statistics import Demand
 
 RECIPE_KINDS = ("deterministic", "pruned", "bayesian")
 

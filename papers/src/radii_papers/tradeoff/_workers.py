@@ -20,19 +20,16 @@ from radii.datasets import Dataset, load_spec
 from radii.errors import ExperimentError, TrainingError, UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.processes import ProcessPool, Request, StoppedCall
-from radii.statistics import (
+from radii.runs import (
     ChangeSettings,
     DataSource,
-    Demand,
     GlobalRobustness,
-    Population,
-    Range,
     estimate_change,
-    estimate_mean,
     estimate_robustness,
     one_value_grid,
     settings_for,
 )
+from radii.statistics import Demand, Population, Range, estimate_mean
 from radii.store import Store
 from radii.training import architecture, claimed, replacing, train
 from radii_papers.tradeoff._bayesian import Hamiltonian, train_bayesian

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from radii.statistics import CurvePoint, Distribution, Estimate, GlobalRobustness, proof_scope
+from radii.runs import GlobalRobustness
+from radii.statistics import CurvePoint, Distribution, Estimate, proof_scope
 from radii.views.tables._records import TableColumn, TableRecord
 
 MOST_POINTS = 60

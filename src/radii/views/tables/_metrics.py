@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from radii.problem import Arithmetic
-from radii.statistics import Estimate, Metrics
+from radii.runs import Metrics
+from radii.statistics import Estimate
 from radii.views.tables._records import TableColumn, TableRecord
 
 

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from radii import runs
 from radii.errors import ExperimentError
 from radii.networks import Network
 from radii.problem import Arithmetic, Bracket, Grid, Instance, Result, weigh
 from radii.problem import property_family_spec as family_spec
-from radii.runs import Observer, Plan, Settings
-from radii.statistics.guarantees._estimates import Estimate, estimate_mean
-from radii.statistics.guarantees._populations import DataSource, InputSource
-from radii.statistics.guarantees._sequences import Demand, Tally
+from radii.runs._data_terms import DataTerms
+from radii.runs._description import Settings
+from radii.runs._plan import Observer, Plan
+from radii.runs._plan import plan as plan_run
+from radii.runs.guarantees._sources import DataSource, InputSource
+from radii.statistics import Demand, Estimate, Tally, estimate_mean
 from radii.store import Store
 from radii.strategy import Case, Question, QuestionKind
 
@@ -126,10 +127,10 @@ def estimate_robustness(
 ) -> GlobalRobustness:
     """Draw inputs, decide them, and say what follows. The same store continues where it stopped."""
     tally = Tally(demand, source.population, source.available)
-    if isinstance(source, DataSource) and not runs.DataTerms.of(store).is_salted:
+    if isinstance(source, DataSource) and not DataTerms.of(store).is_salted:
         source = source.unsalted()
     dataset = source.draw(tally.needed, settings.seed)
-    plan = runs.plan(
+    plan = plan_run(
         (network,),
         dataset,
         settings,

@@ -17,26 +17,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from radii.datasets import Dataset
 from radii.errors import DataError, ExperimentError, SpecificationError
-from radii.networks import Network, as_classifier, load_network
+from radii.networks import Network
 from radii.problem import Array, Ball, Grid, Instance, Norm, Query, check_witness
-from radii.problem import parse_property as parse
-from radii.runs import Observer, Plan, Settings, plan
-from radii.statistics._columns import Float64
-from radii.statistics._confidence import (
+from radii.runs._description import Settings
+from radii.runs._plan import Observer, Plan, plan
+from radii.runs._stored_data import stored_networks
+from radii.statistics import (
+    Distribution,
+    Estimate,
+    Float64,
     check_inputs_differ,
     draw_of_all,
+    mean_estimate,
     robust_accuracy_interval,
+    share_estimate,
     share_limits,
+    weakest_arithmetic,
+    why_unsearched,
 )
-from radii.statistics._distribution import Distribution
-from radii.statistics._evidence import weakest_arithmetic, why_unsearched
-from radii.statistics.guarantees._estimates import Estimate, mean_estimate, share_estimate
-from radii.store import Store, StoredSettings
+from radii.store import Store
 
 BORDER_MARGIN = 1e-4
 """A margin nearer to 0 than this, relative to the size of the outputs, may be torch's rounding:
@@ -275,26 +278,35 @@ def measure_run(
     *,
     samples: int = SAMPLES_AN_INPUT,
     level: float = 0.95,
-    mean: npt.ArrayLike | None = None,
-    std: npt.ArrayLike | None = None,
 ) -> list[Metrics]:
-    """The metrics of a run that is kept in a directory; `samples` 0 needs no network.
-
-    `mean` and `std` are those that the run was given.
-    """
+    """The metrics of a run that is kept in a directory; `samples` 0 needs no network."""
     with Store.open(Path(directory)) as store:
         distribution = Distribution.from_store(store)
         shares = {}
         if samples:
-            settings = store.settings()
-            if settings.norm is None or settings.seed is None:
-                raise DataError(
-                    f"{directory}: its store does not say in which norm it was measured"
-                )
-            networks = _networks(store, settings, mean, std)
-            instances = _instances(store, networks, settings.norm)
-            shares = _sampled(networks, instances, eps, samples, settings.seed)
+            seed = store.settings().seed
+            if seed is None:
+                raise DataError(f"{directory}: its store does not say how it was measured")
+            networks, instances = _measured(store)
+            shares = _sampled(networks, instances, eps, samples, seed)
     return metrics_of(distribution, eps, level=level, shares=shares, samples=samples)
+
+
+def _measured(store: Store) -> tuple[dict[str, Network], dict[str, list[Instance]]]:
+    """The networks of a store, and the instances of each, by the network's name."""
+    records = store.all_records()
+    networks = {one.name: one.network for one in stored_networks(store, records).values()}
+    instances: dict[str, list[Instance]] = {name: [] for name in networks}
+    for record in records:
+        name, instance = record.facts.network, store.instance(record.key)
+        if instance is None:
+            raise DataError(
+                f"{store.place}: property '{record.facts.property}' was made in Python: sample "
+                "nothing (--samples 0)"
+            )
+        is_probable = networks[name].outputs_are_probabilities
+        instances[name].append(replace(instance, outputs_are_probabilities=is_probable))
+    return networks, instances
 
 
 def _sampled(
@@ -311,48 +323,3 @@ def _sampled(
         for name, network in networks.items()
         for at in eps
     }
-
-
-def _networks(
-    store: Store,
-    settings: StoredSettings,
-    mean: npt.ArrayLike | None,
-    std: npt.ArrayLike | None,
-) -> dict[str, Network]:
-    """The networks of a run, from the files that it was given, if these are still the same."""
-    networks, files = {}, store.networks()
-    for fingerprint, domain in settings.domain_of_network().items():
-        name, path = files[fingerprint].name, files[fingerprint].path
-        network = load_network(path, domain=domain, mean=mean, std=std, name=name)
-        if network.output_size == 1:
-            network = as_classifier(network)
-        if network.fingerprint != fingerprint:
-            raise DataError(
-                f"{path}: this is not the network that was measured; give the --mean and --std of "
-                "the run, or sample nothing (--samples 0)"
-            )
-        networks[name] = network
-    return networks
-
-
-def _instances(
-    store: Store, networks: Mapping[str, Network], norm: Norm
-) -> dict[str, list[Instance]]:
-    instances: dict[str, list[Instance]] = {name: [] for name in networks}
-    features = store.settings().features
-    for record in store.records():
-        measured, network = record.measurement, networks[record.measurement.network]
-        instance = Instance(
-            network=network.fingerprint,
-            index=measured.input,
-            input=record.input,
-            label=measured.label,
-            outputs=network.replay(record.input[None])[0],
-            property=parse(measured.property),
-            norm=norm,
-            domain=network.domain,
-            features=features,
-            outputs_are_probabilities=network.outputs_are_probabilities,
-        )
-        instances[measured.network].append(instance)
-    return instances

@@ -12,18 +12,17 @@ from conftest import write_linear
 from radii import datasets, load_network
 from radii.errors import InputError
 from radii.networks import Network
-from radii.statistics import (
+from radii.runs import (
     ChangeSettings,
     DataSource,
-    Demand,
     GeneratorSource,
     InputSource,
-    Range,
     estimate_change,
     estimate_robustness,
     load_generator,
     settings_for,
 )
+from radii.statistics import Demand, Range
 from radii.store import Store
 
 EPS = 0.05

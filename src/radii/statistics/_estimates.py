@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.statistics import _limits as limits
 from radii.statistics._classes import class_curves
 from radii.statistics._confidence import robust_accuracy_band
 from radii.statistics._distribution import Distribution
-from radii.statistics.guarantees import _limits as limits
-from radii.statistics.guarantees._populations import Population, Range, Sample, checked_confidence
+from radii.statistics._populations import Population, Range, Sample, checked_confidence
 
 INDEPENDENT_INPUTS = Population("the data")
 

@@ -17,8 +17,8 @@ from radii import verifiers
 from radii.errors import DataError, ExperimentError, StoreError, UnsupportedQuery
 from radii.networks import Network
 from radii.problem import FLOAT, Arithmetic, Instance, Norm, StandardRobustness
-from radii.runs import _selection as selection
-from radii.statistics.guarantees._changes import (
+from radii.runs._selection import select
+from radii.runs.guarantees._changes import (
     CHANGE_ATTACKS,
     Change,
     OutputScale,
@@ -26,10 +26,9 @@ from radii.statistics.guarantees._changes import (
     proven_changes,
     witnessed_changes,
 )
-from radii.statistics.guarantees._estimates import Estimate, estimate_mean
-from radii.statistics.guarantees._global import MEASURED_BY, GlobalRobustness, SampledInput
-from radii.statistics.guarantees._populations import InputSource, Range
-from radii.statistics.guarantees._sequences import Demand, Tally
+from radii.runs.guarantees._robustness import MEASURED_BY, GlobalRobustness, SampledInput
+from radii.runs.guarantees._sources import InputSource
+from radii.statistics import Demand, Estimate, Range, Tally, estimate_mean
 from radii.verifiers import Limits, Verifier
 
 CHANGES_FILE = "changes.jsonl"
@@ -238,7 +237,7 @@ def estimate_change(
     measuring.check_supported(network)
     tally = Tally(demand, source.population, source.available, values=span, is_share=False)
     dataset = source.draw(tally.needed, seed)
-    instances = selection.select(
+    instances = select(
         network, dataset, property="cr:of=prediction", norm=measuring.norm, layout=layout
     )
     with ChangeRecords(out, measuring.identity(network, seed)) as records:

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from radii.errors import DataError, SpecificationError
 from radii.statistics._confidence import clopper_pearson, hoeffding_half_width
-from radii.statistics.guarantees._populations import Sample
+from radii.statistics._populations import Sample
 
 LIMIT_HALVINGS = 60
 """Of an interval between 0 and 1: beyond what a float64 resolves."""

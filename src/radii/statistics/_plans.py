@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.statistics import _limits as limits
 from radii.statistics._columns import Float64
-from radii.statistics.guarantees import _limits as limits
-from radii.statistics.guarantees._limits import Method
-from radii.statistics.guarantees._populations import (
+from radii.statistics._limits import Method
+from radii.statistics._populations import (
     Population,
     Range,
     checked_confidence,

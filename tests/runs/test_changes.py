@@ -11,7 +11,7 @@ import pytest
 
 from radii.errors import SoundnessError
 from radii.problem import Norm, probabilities
-from radii.statistics import Change, ChangeAttack, narrow_change, proven_changes, witnessed_changes
+from radii.runs import Change, ChangeAttack, narrow_change, proven_changes, witnessed_changes
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
 from radii.verifiers import Limits, get
 

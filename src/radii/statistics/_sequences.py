@@ -28,11 +28,11 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError, ExperimentError
+from radii.statistics import _limits as limits
 from radii.statistics._columns import Float64
-from radii.statistics.guarantees import _limits as limits
-from radii.statistics.guarantees._estimates import Estimate, estimate_mean, scaled_sides
-from radii.statistics.guarantees._plans import SamplePlan, plan_samples
-from radii.statistics.guarantees._populations import (
+from radii.statistics._estimates import Estimate, estimate_mean, scaled_sides
+from radii.statistics._plans import SamplePlan, plan_samples
+from radii.statistics._populations import (
     Population,
     Range,
     checked_confidence,

@@ -15,14 +15,8 @@ from radii.datasets import Dataset, from_arrays
 from radii.errors import InputError
 from radii.problem import Norm
 from radii.problem import parse_property as parse
-from radii.statistics import (
-    Distribution,
-    mean_estimate,
-    measure,
-    metrics_of,
-    sampled_shares,
-    share_estimate,
-)
+from radii.runs import measure, metrics_of, sampled_shares
+from radii.statistics import Distribution, mean_estimate, share_estimate
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
 from radii.views import metrics_parts
 

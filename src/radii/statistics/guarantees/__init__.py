@@ -1,1 +1,0 @@
-"""Guarantees: how many inputs a statement about all inputs needs, and what it says."""
