@@ -160,7 +160,7 @@ def _convert_results(args: argparse.Namespace) -> int:
 
     results = read_store(args.directory, part_choice(args))
     split = results.settings.split or ""
-    count = write_verona_folder(args.out, results.measurements, grid=results.grid, split=split)
+    count = write_verona_folder(args.out, results.brackets, grid=results.grid, split=split)
     left_out = len(results) - count
     note = f" ({left_out} misclassified inputs are left out, as VERONA does)" if left_out else ""
     say(f"{args.out}: {count} results{note}")

@@ -128,7 +128,6 @@ from .reading._store import FollowedStore as FollowedStore
 from .reading._store import read_parts as read_parts
 from .reading._store import read_store as read_store
 from .reading._tables import check_parquet as check_parquet
-from .reading._verona import VERONA_COLUMNS as VERONA_COLUMNS
 from .reading._verona import find_experiment as find_experiment
 from .reading._verona import verona_frame as verona_frame
 from .reading._verona import write_verona_folder as write_verona_folder

@@ -54,6 +54,10 @@ DEFAULTS: dict[str, Any] = {
 }
 """For facts that a `Measurement` must have but that tables of others often lack."""
 
+NEVER_EMPTY = ("lower", "input", "label", "predicted", "correct")
+"""Of a table, the columns whose cells must all have a value, where they are there."""
+TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
 DTYPES = {
     "str": np.str_,
     "int": np.int64,
@@ -183,7 +187,7 @@ def _cast(column: Column, given: Mapping[str, Any], size: int) -> Array:
         raise DataError(
             f"column '{column.name}' has shape {np.shape(values)} where others have {size} values"
         )
-    if column.is_optional:
+    if getattr(values, "dtype", None) in (None, np.object_):
         values = [column.default if value is None else value for value in values]
     try:
         return np.array(values, column.dtype)
@@ -227,37 +231,25 @@ def frame_of_columns(columns: Mapping[str, Array]) -> pd.DataFrame:
 def columns_of_frame(frame: pd.DataFrame) -> dict[str, Any]:
     """The columns of a table as arrays; columns with other names are refused.
 
-    An empty cell is none: no witness in `upper`, no target, nothing known.
+    An empty cell is None: no witness in `upper`, no target, nothing known.
     """
     for name in ("lower", "upper"):
         if name not in frame.columns:
             raise DataError(f"a table of brackets needs the column '{name}'")
-    unknown = [str(name) for name in frame.columns if name not in COLUMNS]
-    if unknown:
-        raise DataError(f"column '{unknown[0]}' is not one of {', '.join(COLUMNS)}")
-    return {str(name): _column_values(COLUMNS[str(name)], frame[name]) for name in frame.columns}
+    columns: dict[str, Any] = {}
+    for name in map(str, frame.columns):
+        empty = frame[name].isna()
+        if name in NEVER_EMPTY and empty.any():
+            raise DataError(f"row {int(np.argmax(empty))}: the cell of '{name}' is empty")
+        columns[name] = frame[name].astype(object).where(~empty, None).to_numpy()
+    if "correct" in columns:
+        columns["correct"] = _truths(columns["correct"])
+    return columns
 
 
-def _column_values(column: Column, series: pd.Series[Any]) -> Array:
-    empty = series.isna()
-    if column.name in ("lower", "input", "label", "predicted", "correct") and empty.any():
-        raise DataError(f"row {int(np.argmax(empty))}: the cell of '{column.name}' is empty")
-    try:
-        if column.dtype is np.bool_:
-            return _truths(series)
-        values: Array = series.astype(object).where(~empty, column.default).to_numpy(column.dtype)
-    except (TypeError, ValueError):
-        raise DataError(f"column '{column.name}' holds a value of another kind") from None
-    return values
-
-
-def _truths(series: pd.Series[Any]) -> Array:
+def _truths(values: Array) -> Array:
     """Booleans, also as the words and numbers that text files hold."""
-    words = series.astype(str).str.strip().str.lower()
-    truths = words.map(
-        {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-    )
-    if truths.isna().any():
-        raise ValueError(words[truths.isna()].iloc[0])
-    values: Array = truths.to_numpy(np.bool_)
-    return values
+    words = [str(value).strip().lower() for value in values]
+    if any(word not in TRUTHS for word in words):
+        raise DataError("column 'correct' holds a value of another kind")
+    return np.array([TRUTHS[word] for word in words])

@@ -20,8 +20,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from functools import lru_cache
 from typing import ClassVar
+
+from scipy.special import rel_entr
 
 from radii.errors import DataError, SpecificationError
 from radii.statistics._confidence import clopper_pearson, hoeffding_half_width
@@ -158,10 +161,8 @@ def chernoff_limit(mean: float, end: float, allowed: float) -> float:
     near, far = mean, end
     for _ in range(LIMIT_HALVINGS):
         middle = (near + far) / 2
-        if _relative_entropy(mean, middle) <= allowed:
-            near = middle
-        else:
-            far = middle
+        entropy = rel_entr(mean, middle) + rel_entr(1 - mean, 1 - middle)
+        near, far = (middle, far) if entropy <= allowed else (near, middle)
     return far
 
 
@@ -173,24 +174,13 @@ def hypergeometric_below(successes: int, samples: int, population: int, miss: fl
     if successes == 0:
         return 0.0
     # As many as were seen are in the population, and all that were not seen may be failures.
-    low, high = successes - 1, population - (samples - successes)
-    while high - low > 1:  # `low` is refused, `high` is not
-        middle = (low + high) // 2
-        if hypergeom.sf(successes - 1, population, middle, samples) > miss:
-            high = middle
-        else:
-            low = middle
-    return high / population
-
-
-def _relative_entropy(p: float, q: float) -> float:
-    """Of one Bernoulli variable to another, by their means; inf where `q` rules `p` out."""
-    if p == q:
-        return 0.0
-    if q in (0.0, 1.0):
-        return math.inf
-    total = p * math.log(p / q) if p > 0 else 0.0
-    return total + ((1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0)
+    counts = range(successes, population - (samples - successes))
+    fewer = bisect_left(
+        counts,
+        True,
+        key=lambda count: hypergeom.sf(successes - 1, population, count, samples) > miss,
+    )
+    return (successes + fewer) / population
 
 
 def _bernstein_width(variance: float, log_miss: float, count: int) -> float:

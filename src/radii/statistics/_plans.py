@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -128,26 +129,19 @@ def _fewest(way: Method, wanted: float, miss: float, population: int | None) -> 
     most = MOST_SAMPLES if population is None else population
     if population is None and way.promise(most, None, miss) > wanted:
         raise DataError(f"error {wanted:g} of the range needs more than {MOST_SAMPLES:g} inputs")
-    low, high = 0, most  # all of a finite population leave no error at all
-    while high - low > 1:
-        middle = (low + high) // 2
-        if way.promise(middle, population, miss) <= wanted:
-            high = middle
-        else:
-            low = middle
-    return high
+    # All of a finite population leave no error at all.
+    return 1 + bisect_left(
+        range(1, most), True, key=lambda count: way.promise(count, population, miss) <= wanted
+    )
 
 
 def _fewest_exact(wanted: float, miss: float, enough: int, population: int | None) -> int:
     """By halving. The worst case is nearly monotone in the number; what is returned suffices."""
-    low, high = 0, enough
-    while high - low > 1:
-        middle = (low + high) // 2
-        if _is_enough_exact(middle, wanted, miss, population):
-            high = middle
-        else:
-            low = middle
-    return high
+    return 1 + bisect_left(
+        range(1, enough),
+        True,
+        key=lambda count: _is_enough_exact(count, wanted, miss, population),
+    )
 
 
 def _is_enough_exact(samples: int, wanted: float, miss: float, population: int | None) -> bool:

@@ -23,10 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from radii.errors import DataError, SpecificationError
-from radii.statistics._columns import NO_NUMBER
 from radii.statistics._confidence import check_inputs_differ, draw_of_all
 from radii.statistics._evidence import why_unsearched, within_search
 from radii.statistics._measures import MEASURES, Figure, MeasureArguments
@@ -103,7 +100,7 @@ class RobustnessRequirement:
     def check(self, distribution: Distribution) -> list[RequirementOutcome]:
         """One outcome for each network. An input's brackets for several targets count as one."""
         return [
-            self._outcome(name, _over_targets(part))
+            self._outcome(name, over_targets(part))
             for name, part in distribution.by_network().items()
         ]
 
@@ -295,11 +292,6 @@ def _level(text: str, given: str) -> float:
             f"requirement '{text}': a confidence is at least 50% and below 100%, not {given}"
         )
     return level
-
-
-def _over_targets(part: Distribution) -> Distribution:
-    target = part.column("target")
-    return over_targets(part) if np.all(target != NO_NUMBER) else part
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution
 
 
+SUMMED = ("seconds", "cpu_seconds", "queries", "missing", "cancelled", "timeouts", "memouts")
+"""Columns of an input that are sums over its targets."""
+
+
 def over_targets(distribution: Distribution, classes: int | None = None) -> Distribution:
     """The one-to-any distribution: an input's radius is the smallest over its targets.
 
@@ -34,7 +38,51 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
         return distribution
     if np.any(target == NO_NUMBER):
         raise DataError("a bracket without a target cannot be combined over targets")
-    labels = distribution.label
+    group = joint_codes(distribution.column(name) for name in ("network", "input", "split"))
+    _, first = np.unique(group, return_index=True)
+    _check_all_targets(distribution, group, first, classes)
+
+    def least(values: Array) -> Array:
+        """The smallest over each input's targets; NaN of one target is NaN of all: not known."""
+        smallest = values[first].copy()
+        with np.errstate(invalid="ignore"):
+            np.minimum.at(smallest, group, values)
+        return smallest
+
+    def total(name: str) -> Array:
+        values = distribution.column(name)
+        return np.bincount(group, values, minlength=len(first)).astype(values.dtype)
+
+    upper = least(distribution.upper)
+    arithmetics, strength = ranked_arithmetics(distribution.column("arithmetic"))
+    statuses, trust = ranked_statuses(distribution.column("proof"))
+    checkers = distribution.column("checked_by")
+    by_one = np.bincount(group, checkers != checkers[first][group], minlength=len(first)) == 0
+    goes_to = witnessed_classes(distribution)
+    is_closest = (distribution.upper == upper[group]) & (goes_to != NO_NUMBER)
+    witness = np.full(len(first), NO_NUMBER)
+    witness[group[is_closest]] = goes_to[is_closest]
+    return distribution.select(first).labelled(
+        lower=least(distribution.lower),
+        upper=upper,
+        target=None,
+        property="one-to-any",
+        witness_class=witness,
+        critical=None,
+        searched=least(distribution.column("searched")),
+        arithmetic=arithmetics[least(strength)],
+        proof=statuses[least(trust)],
+        checked_by=np.where(by_one, checkers[first], ""),
+        certificate=None,
+        **{name: total(name) for name in SUMMED},
+    )
+
+
+def _check_all_targets(
+    distribution: Distribution, group: Array, first: Array, classes: int | None
+) -> None:
+    """A DataError unless each input, whose `first` row this is, has a bracket for every target."""
+    target, labels = distribution.column("target"), distribution.label
     known = classes or int(distribution.column("classes").min())
     if known == NO_NUMBER:
         raise DataError(
@@ -44,53 +92,13 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
         )
     if not 0 <= min(target.min(), labels.min()) <= max(target.max(), labels.max()) < known:
         raise DataError(f"labels and targets are not all among {known} classes")
-    group = joint_codes(distribution.column(name) for name in ("network", "input", "split"))
-    _, first = np.unique(group, return_index=True)
-    size = len(first)
-    absent = np.ones((size, known), np.bool_)
+    absent = np.ones((len(first), known), np.bool_)
     absent[group, target] = False
-    absent[np.arange(size), labels[first]] = False
+    absent[np.arange(len(first)), labels[first]] = False
     if absent.any():
         place, missing = np.argwhere(absent)[0]
         network, index = (distribution.column(name)[first[place]] for name in ("network", "input"))
         raise DataError(f"{network}, input {index}: no bracket for target {missing}")
-    lower, upper = np.full(size, np.inf), np.full(size, np.inf)
-    np.minimum.at(lower, group, distribution.lower)
-    np.minimum.at(upper, group, distribution.upper)
-    searched = np.full(size, np.inf)
-    with np.errstate(invalid="ignore"):  # NaN of one target is NaN of all: it is not known
-        np.minimum.at(searched, group, distribution.column("searched"))
-    texts, rank = ranked_arithmetics(distribution.column("arithmetic"))
-    weakest = np.full(size, len(texts))
-    np.minimum.at(weakest, group, rank)
-    statuses, trust = ranked_statuses(distribution.column("proof"))
-    least = np.full(size, len(statuses))
-    np.minimum.at(least, group, trust)
-    checkers = distribution.column("checked_by")
-    by_one = np.bincount(group, checkers != checkers[first][group], minlength=size) == 0
-    goes_to = witnessed_classes(distribution)
-    is_closest = (distribution.upper == upper[group]) & (goes_to != NO_NUMBER)
-    witness = np.full(size, NO_NUMBER)
-    witness[group[is_closest]] = goes_to[is_closest]
-    totals = {
-        name: np.bincount(group, distribution.column(name), minlength=size)
-        for name in ("seconds", "queries", "missing", "cancelled")
-    }
-    return distribution.select(first).labelled(
-        lower=lower,
-        upper=upper,
-        target=None,
-        property="one-to-any",
-        witness_class=witness,
-        critical=None,
-        searched=searched,
-        arithmetic=texts[weakest],
-        proof=statuses[least],
-        checked_by=np.where(by_one, checkers[first], ""),
-        certificate=None,
-        seconds=totals["seconds"],
-        **{name: totals[name].astype(np.int64) for name in ("queries", "missing", "cancelled")},
-    )
 
 
 def witnessed_classes(distribution: Distribution) -> Array:

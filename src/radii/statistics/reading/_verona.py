@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from radii.errors import DataError, ExperimentError, StoreError
-from radii.problem import Grid, Measurement
+from radii.problem import Grid
 from radii.statistics._columns import NO_NUMBER, Array
 from radii.statistics.reading._published import (
     columns_of_instances,
@@ -33,18 +33,7 @@ from radii.store import ENSEMBLE_FILE
 if TYPE_CHECKING:
     import pandas as pd
 
-VERONA_COLUMNS = (
-    "image_id",
-    "epsilon_value",
-    "total_time",
-    "smallest_sat_value",
-    "network_path",
-    "split",
-    "training",
-    "tmp_path",
-    "original_label",
-)
-
+    from radii.statistics._distribution import Distribution
 
 # --- an experiment
 
@@ -198,9 +187,9 @@ def _labels(path: Path, frame: pd.DataFrame, columns: dict[str, Any]) -> dict[st
 
 
 def verona_frame(
-    measurements: Iterable[Measurement], *, grid: Grid, split: str, training: str = "unknown"
+    distribution: Distribution, *, grid: Grid, split: str, training: str = "unknown"
 ) -> pd.DataFrame:
-    """Brackets, such as a distribution's, in the published columns: grid values on both sides.
+    """The brackets in the published columns: grid values on both sides.
 
     `smallest_sat_value` is the smallest grid value at which a witness is known, empty without one.
     Misclassified inputs are left out: the published files hold correctly classified inputs only.
@@ -208,31 +197,30 @@ def verona_frame(
     """
     import pandas as pd
 
-    kept = [m for m in measurements if m.correct]
-    rows = [
-        (
-            m.input,
-            m.bracket.lower,
-            m.seconds,
-            _grid_value_from(grid, m.bracket.upper),
-            m.network,
-            split,
-            training,
-            f"image_{m.input}",
-            float(m.label),
-        )
-        for m in kept
-    ]
-    frame = pd.DataFrame(rows, columns=list(VERONA_COLUMNS))
-    if any(m.target is not None for m in kept):
-        frame["target_class"] = pd.array([m.target for m in kept], dtype="Int64")
-        frame["property"] = [m.property for m in kept]
+    kept = {name: values[distribution.correct] for name, values in distribution.columns.items()}
+    frame = pd.DataFrame(
+        {
+            "image_id": kept["input"],
+            "epsilon_value": kept["lower"],
+            "total_time": kept["seconds"],
+            "smallest_sat_value": [_grid_value_from(grid, end) for end in kept["upper"].tolist()],
+            "network_path": kept["network"],
+            "split": split,
+            "training": training,
+            "tmp_path": [f"image_{number}" for number in kept["input"].tolist()],
+            "original_label": kept["label"].astype(np.float64),
+        }
+    )
+    if np.any(kept["target"] != NO_NUMBER):
+        frame["target_class"] = pd.Series(kept["target"], dtype="Int64")
+        frame.loc[kept["target"] == NO_NUMBER, "target_class"] = pd.NA
+        frame["property"] = kept["property"]
     return frame
 
 
 def write_verona_folder(
     folder: Path,
-    measurements: Iterable[Measurement],
+    distribution: Distribution,
     *,
     grid: Grid,
     split: str,
@@ -248,7 +236,7 @@ def write_verona_folder(
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise StoreError(f"{folder}: is not empty, or no folder; name a new one")
-    frame = verona_frame(measurements, grid=grid, split=split, training=training)
+    frame = verona_frame(distribution, grid=grid, split=split, training=training)
     if frame.empty:
         raise StoreError(f"{folder}: there is no correctly classified input to write")
     frame["smallest_sat_value"] = frame["smallest_sat_value"].astype(float)
