@@ -119,11 +119,11 @@ def _convert_network(args: argparse.Namespace) -> int:
 
 
 def _convert_to_vnnlib(args: argparse.Namespace) -> int:
-    from radii.problem import Query
-    from radii.runs import one_value_grid, prepare
+    from radii.problem import Grid, Query
+    from radii.runs import prepare
     from radii.vnnlib import write_benchmark
 
-    at = [one_value_grid(part)[0] for part in args.radii.split(",")]
+    at = [Grid.of_one(part)[0] for part in args.radii.split(",")]
     plan = prepare(experiment_from(args))
     holding = [instance for instance in plan.instances if instance.holds]
     networks = {network.fingerprint: network for network in plan.networks}

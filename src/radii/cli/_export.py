@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         if left_out := int((~results.columns["correct"]).sum()):
             note(f"{left_out} misclassified inputs are left out, as in the published files")
         split = results.settings.split or ""
-        frame = verona_frame(results.measurements, grid=results.grid, split=split)
+        frame = verona_frame(results.brackets, grid=results.grid, split=split)
     else:
         frame = frame_of_columns(results.columns)
     if args.format == "parquet" and args.output is None:

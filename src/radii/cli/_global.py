@@ -270,7 +270,8 @@ def _robustness(args: argparse.Namespace, subject: Subject, bar: ProgressBar) ->
 
 
 def _change(args: argparse.Namespace, subject: Subject, bar: ProgressBar) -> GlobalRobustness:
-    from radii.runs import ChangeSettings, estimate_change, one_value_grid
+    from radii.problem import Grid
+    from radii.runs import ChangeSettings, estimate_change
     from radii.verifiers import arithmetic_of
 
     if args.property is not None:
@@ -279,7 +280,7 @@ def _change(args: argparse.Namespace, subject: Subject, bar: ProgressBar) -> Glo
     if args.within is not None:  # all proofs hold in one arithmetic: what the verifier can prove in
         chosen["arithmetic"] = arithmetic_of(args.verifier or "native", args.arithmetic)
     settings = ChangeSettings(
-        eps=one_value_grid(args.eps)[0],
+        eps=Grid.of_one(args.eps)[0],
         on=args.on,
         norm=args.norm,
         by=args.by,

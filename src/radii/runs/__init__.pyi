@@ -97,7 +97,6 @@ from .guarantees._robustness import MEASURED_BY as MEASURED_BY
 from .guarantees._robustness import GlobalRobustness as GlobalRobustness
 from .guarantees._robustness import SampledInput as SampledInput
 from .guarantees._robustness import estimate_robustness as estimate_robustness
-from .guarantees._robustness import one_value_grid as one_value_grid
 from .guarantees._robustness import settings_for as settings_for
 from .guarantees._sources import DataSource as DataSource
 from .guarantees._sources import GeneratorSource as GeneratorSource

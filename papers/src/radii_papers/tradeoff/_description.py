@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from radii.errors import ExperimentError
-from radii.runs import one_value_grid
+from radii.problem import Grid
 from radii.statistics import Demand
 
 RECIPE_KINDS = ("deterministic", "pruned", "bayesian")
@@ -220,7 +220,7 @@ class Study:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_value_grid(self.eps)
+        Grid.of_one(self.eps)
         _ = self.demand
         if self.attack not in ("fgsm", "pgd"):
             raise ExperimentError(f"attack '{self.attack}' is not one of fgsm, pgd")

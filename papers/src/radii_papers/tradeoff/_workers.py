@@ -19,6 +19,7 @@ import torch
 from radii.datasets import Dataset, load_spec
 from radii.errors import ExperimentError, TrainingError, UnsupportedQuery
 from radii.networks import Network, load_network
+from radii.problem import Grid
 from radii.processes import ProcessPool, Request, StoppedCall
 from radii.runs import (
     ChangeSettings,
@@ -26,7 +27,6 @@ from radii.runs import (
     GlobalRobustness,
     estimate_change,
     estimate_robustness,
-    one_value_grid,
     settings_for,
 )
 from radii.statistics import Demand, Population, Range, estimate_mean
@@ -261,7 +261,7 @@ class StudyWorker:
             network,
             self._source,
             ChangeSettings(
-                eps=one_value_grid(study.eps)[0],
+                eps=Grid.of_one(study.eps)[0],
                 on="outputs" if is_mean else "probabilities",
                 by=by,
                 attack=study.attack,

@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
 from radii.errors import ExperimentError
@@ -110,7 +109,7 @@ def settings_for(
         options["search"] = "linear"
     else:
         options = {"attack": "apgd", **options}
-    return Settings.from_options({"property": property, "grid": one_value_grid(eps), **options})
+    return Settings.from_options({"property": property, "grid": Grid.of_one(eps), **options})
 
 
 def estimate_robustness(
@@ -255,14 +254,3 @@ def _settings_text(settings: Settings) -> str:
             return str(names["verifier"])
         case _:
             return f"{names['attack']}, then {names['verifier']}"
-
-
-def one_value_grid(eps: str | float) -> Grid:
-    """The grid of one eps, which may be a fraction such as 8/255."""
-    try:
-        exact = Fraction(str(eps).strip())
-    except (ValueError, ZeroDivisionError):
-        raise ExperimentError(f"eps '{eps}' is not a number, such as 0.05 or 8/255") from None
-    if exact <= 0:
-        raise ExperimentError(f"eps {eps} must be above 0")
-    return Grid(exact, 2 * exact, exact)
