@@ -17,7 +17,7 @@ from radii.errors import DataError
 from radii.statistics._columns import Float64
 
 SMALLEST_PROBABILITY = 1e-300
-SMALLEST_SPREAD = 1e-3
+SMALLEST_SPREAD, SMALLEST_START = 1e-3, 1e-3
 """Of the values that a search begins with, in units of the data or of their logarithms."""
 
 
@@ -28,7 +28,8 @@ class Family:
     `arguments` are those of scipy's distribution at the coordinates. `parameters` names them as
     users know them: each is its coordinate itself where its `power` is 0, and else exp(power *
     coordinate). `start` are coordinates for values of this mean and spread, of their logarithms
-    where the family is positive.
+    where the family is positive. Values of a positive family may begin at a `location` other than
+    0: they are then those of the location plus X.
     """
 
     name: str
@@ -39,11 +40,12 @@ class Family:
     powers: tuple[int, int]
     start: Callable[[float, float], tuple[float, float]]
     is_positive: bool = True
+    location: float = 0.0
 
     def start_for(self, values: Float64) -> Float64:
         """Coordinates to begin a search with."""
         if self.is_positive:
-            values = np.log(np.maximum(values, SMALLEST_PROBABILITY))
+            values = np.log(np.maximum(values - self.location, SMALLEST_START))
         mean, spread = float(values.mean()), max(float(values.std()), SMALLEST_SPREAD)
         return np.array(self.start(mean, spread))
 
@@ -60,7 +62,7 @@ class Family:
 
     def frozen(self, at: Float64) -> Any:
         """The distribution as an object of scipy."""
-        return self.distribution(**self.arguments(at[0], at[1]))
+        return self.distribution(**self._located(at[0], at[1]))
 
     def natural(self, at: Float64) -> tuple[Float64, Float64]:
         """The parameters as users know them, and their derivatives, each by its coordinate."""
@@ -74,8 +76,11 @@ class Family:
             return np.asarray(at + np.array([np.log(factor), 0.0]))
         return np.asarray(at * np.array([factor, 1.0]) + np.array([0.0, np.log(factor)]))
 
-    def _arguments(self, at: Float64) -> dict[str, Float64]:
-        return self.arguments(at[:, :1], at[:, 1:])
+    def _arguments(self, at: Float64) -> dict[str, Any]:
+        return self._located(at[:, :1], at[:, 1:])
+
+    def _located(self, one: Float64, two: Float64) -> dict[str, Any]:
+        return {"loc": self.location, **self.arguments(one, two)}
 
 
 LOG_NORMAL = Family(

@@ -32,15 +32,15 @@ LONGEST_STEP_LEFT = 1e-3
 
 
 def _maximise(
-    family: Family, edges: Float64, sample: BracketSamples, start: Float64
+    family: Family, sample: BracketSamples, start: Float64
 ) -> tuple[Float64, float, Float64] | None:
     """The best coordinates, the log-likelihood there and its Hessian; None if there is no maximum.
 
     It is one where the likelihood is concave and a Newton step would go nowhere else.
     """
-    at = scoring_fit(family, edges, sample, start[None])[0][0]
+    at = scoring_fit(family, sample, start[None])[0][0]
     for _ in range(NEWTON_STEPS):
-        f = sample.loglikelihood(family, at + DIFFERENCE_STEP * STENCIL, edges)
+        f = sample.loglikelihood(family, at + DIFFERENCE_STEP * STENCIL)
         gradient = np.array([f[1] - f[2], f[3] - f[4]]) / (2 * DIFFERENCE_STEP)
         mixed = (f[5] + f[6] - f[7] - f[8]) / 4
         second = [[f[1] + f[2] - 2 * f[0], mixed], [mixed, f[3] + f[4] - 2 * f[0]]]
@@ -128,8 +128,8 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
     # No distance is below 0, so a bracket from 0 is one without a lower end.
     begins = np.where((low == 0) & (high > 0), -np.inf, low / scale)
     edges, places = np.unique(np.concatenate([begins, high / scale]), return_inverse=True)
-    sample = BracketSamples(places[None, : len(low)], places[None, len(low) :])
-    maximum = _maximise(family, edges, sample, family.start_for(guesses / scale))
+    sample = BracketSamples(edges, places[None, : len(low)], places[None, len(low) :])
+    maximum = _maximise(family, sample, family.start_for(guesses / scale))
     if maximum is None:
         raise DataError(
             f"the {family.title} fit has no maximum on these {len(low)} brackets: "

@@ -15,7 +15,7 @@ of which the two coordinates of the family are fitted as usual.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -85,8 +85,8 @@ class GridFit:
 
     def broken(self, eps: npt.ArrayLike) -> Float64:
         """The share of correctly classified inputs that the fit expects to break within eps."""
-        fitted = family_named(self.family).frozen(self.coordinates)
-        return np.asarray(fitted.cdf(np.asarray(eps, np.float64) - self.location))
+        family = replace(family_named(self.family), location=self.location)
+        return np.asarray(family.frozen(self.coordinates).cdf(np.asarray(eps, np.float64)))
 
     @property
     def title(self) -> str:
@@ -117,26 +117,33 @@ def fit_on_grid(
             f"a Monte-Carlo test needs at least {FEWEST_SIMULATIONS} simulations, not {simulations}"
         )
     right = distribution.correctly_classified().solved()
-    low, high = right.lower, right.upper
-    rough = fit_brackets(low, high, known).coordinates
+    rough = fit_brackets(right.lower, right.upper, known).coordinates
     # Cells and coordinates are in units of the data, as in fitting.
-    scale = float(np.median(high[np.isfinite(high)]))
-    cells = cells_for(low, high, grid=grid, family=known, at=rough).moved(scale=scale)
-    locations = _locations(float(high.min()) / scale) if is_shifted else np.zeros(1)
-    starts = _starts(known, cells, locations, known.rescaled(rough[None], 1 / scale))
-    best = _best(known, cells, cells.sample(), locations, starts)
-    location = float(locations[int(best.place[0])])
+    scale = float(np.median(right.upper[np.isfinite(right.upper)]))
+    low, high, start = right.lower / scale, right.upper / scale, known.rescaled(rough, 1 / scale)
+    values = None if grid is None else np.unique(np.asarray(list(grid), np.float64)) / scale
+    cells = cells_for(low, high, grid=values, family=known, at=start)
+    locations = _locations(float(high.min())) if is_shifted else [0.0]
+    located = [replace(known, location=location) for location in locations]
+    guesses = middles(low, high)
+    starts = [start if each.location == 0 else each.start_for(guesses) for each in located]
+    best = _best(located, cells.brackets, starts)
+    fitted = located[int(best.place[0])]
     p_value = math.nan
     if simulations:
-        fitted = cells.moved(location)
-        batches = fitted.simulations(known, best.at[0], simulations, np.random.default_rng(seed))
-        distances = (_best(known, cells, each, locations, starts).distance for each in batches)
+        # Samples begin where the data ended, at every location.
+        starts = [
+            scoring_fit(each, cells.brackets, at[None])[0][0]
+            for each, at in zip(located, starts, strict=True)
+        ]
+        batches = cells.simulations(fitted, best.at[0], simulations, np.random.default_rng(seed))
+        distances = (_best(located, each, starts).distance for each in batches)
         least = float(best.distance[0]) * (1 - 1e-9)
         reached = sum(int(np.count_nonzero(each >= least)) for each in distances)
         p_value = (1 + reached) / (1 + simulations)
     return GridFit(
         family=family,
-        location=location * scale,
+        location=fitted.location * scale,
         is_shifted=is_shifted,
         loglikelihood=float(best.loglikelihood[0]),
         inputs=len(low),
@@ -160,41 +167,24 @@ class _Best:
     distance: Float64
 
 
-def _locations(smallest_witness: float) -> Float64:
-    above = smallest_witness * np.array([*ABOVE, *SIMULATED_ABOVE])
-    return np.concatenate([-np.array(BELOW[::-1]), [0.0], above])
+def _locations(smallest_witness: float) -> list[float]:
+    above = (smallest_witness * part for part in (*ABOVE, *SIMULATED_ABOVE))
+    return [*(-part for part in reversed(BELOW)), 0.0, *above]
 
 
-def _starts(family: Family, cells: Cells, locations: Float64, start: Float64) -> Float64:
-    """Coordinates to begin with at each location: those of the data, fitted there."""
-    edges = np.where(np.isposinf(cells.edges), np.inf, np.maximum(cells.edges, 0.0))
-    guesses = middles(edges[cells.first], edges[cells.last])
-    starts = []
-    for location in locations:
-        begin = start
-        if location != 0:
-            begin = family.start_for(np.maximum(guesses - location, 1e-3))[None]
-        fitted, _ = scoring_fit(family, cells.edges - location, cells.sample(), begin)
-        starts.append(fitted[0])
-    return np.array(starts)
-
-
-def _best(
-    family: Family, cells: Cells, sample: BracketSamples, locations: Float64, starts: Float64
-) -> _Best:
-    rows = max(len(sample.first), 1 if sample.counts is None else len(sample.counts))
+def _best(located: Sequence[Family], samples: BracketSamples, starts: Sequence[Float64]) -> _Best:
+    """Over a family at several locations, at each of which the search has its own start."""
+    rows = samples.count
     loglikelihood = np.full(rows, -np.inf)
     place, distance = np.zeros(rows), np.zeros(rows)
-    at = np.repeat(starts[:1], rows, axis=0)
-    for number, (location, start) in enumerate(zip(locations, starts, strict=True)):
-        shifted = cells.moved(location)
-        begin = np.repeat(start[None], rows, axis=0)
-        fitted, value = scoring_fit(family, shifted.edges, sample, begin)
+    at = np.zeros((rows, 2))
+    for number, (family, start) in enumerate(zip(located, starts, strict=True)):
+        fitted, value = scoring_fit(family, samples, np.repeat(start[None], rows, axis=0))
         better = value > loglikelihood
         loglikelihood = np.where(better, value, loglikelihood)
         place = np.where(better, number, place)
         at = np.where(better[:, None], fitted, at)
-        distance = np.where(better, largest_distances(family, shifted, sample, fitted), distance)
+        distance = np.where(better, largest_distances(family, samples, fitted), distance)
     return _Best(loglikelihood, place, at, distance)
 
 
@@ -205,18 +195,16 @@ def _best(
 class Cells:
     """Cell c is (edges[c], edges[c + 1]]; the first begins below everything, the last has no end.
 
-    `first` and `last` are the edges of each bracket, rounded outward. `is_gridded` is false where
-    the cells are only a fine mesh, because the brackets lie on no grid.
+    The `brackets`, one row, are rounded outward to edges. `is_gridded` is false where the cells are
+    only a fine mesh, because the brackets lie on no grid.
     """
 
-    edges: Float64
-    first: Array
-    last: Array
+    brackets: BracketSamples
     is_gridded: bool
 
     @property
     def count(self) -> int:
-        return len(self.edges) - 1
+        return len(self.brackets.edges) - 1
 
     @property
     def assumption(self) -> str:
@@ -227,33 +215,26 @@ class Cells:
             return "every bracket is one step of the grid"
         return "how wide a bracket stays does not depend on the radius within it"
 
-    def moved(self, location: float = 0.0, *, scale: float = 1.0) -> Cells:
-        """The same from another location, in another unit."""
-        return replace(self, edges=(self.edges - location) / scale)
-
     @property
     def widths(self) -> Array:
         """How many cells each bracket covers. One without an end is counted as its own kind, -1.
 
         A bracket that begins where the grid ends has one cell: nothing beyond is ever asked.
         """
-        has_no_end = (self.last == self.count) & (self.first < self.count - 1)
-        return np.where(has_no_end, -1, self.last - self.first)
+        first, last = self.brackets.first[0], self.brackets.last[0]
+        has_no_end = (last == self.count) & (first < self.count - 1)
+        return np.where(has_no_end, -1, last - first)
 
     @property
     def is_simple(self) -> bool:
         """Every bracket is one cell, so that a sample is a count of cells."""
         return bool(np.all(self.widths == 1))
 
-    def sample(self) -> BracketSamples:
-        """The brackets themselves, as one row."""
-        return BracketSamples(self.first[None], self.last[None])
-
     def simulations(
         self, family: Family, at: Float64, count: int, rng: np.random.Generator
     ) -> Iterator[BracketSamples]:
         """So many simulated samples, as many at once as memory allows."""
-        at_once = max(1, SIMULATED_NUMBERS // max(self.count, len(self.first)))
+        at_once = max(1, SIMULATED_NUMBERS // max(self.count, len(self.widths)))
         for done in range(0, count, at_once):
             yield self.simulated(family, at, min(at_once, count - done), rng)
 
@@ -265,27 +246,27 @@ class Cells:
         A bracket of several cells keeps its width, and lies anywhere around the simulated cell:
         how wide a bracket stays must not depend on the radius within it.
         """
-        chances = np.maximum(np.diff(family.below(at[None], self.edges)[0]), 0)
+        edges, size = self.brackets.edges, len(self.widths)
+        chances = np.maximum(np.diff(family.below(at[None], edges)[0]), 0)
         chances /= chances.sum()
-        size = len(self.first)
         if self.is_simple:
             counts = rng.multinomial(size, chances, size=rows).astype(np.float64)
             every = np.arange(self.count)
-            return BracketSamples(every[None], every[None] + 1, counts)
+            return BracketSamples(edges, every[None], every[None] + 1, counts)
         cells = np.searchsorted(np.cumsum(chances)[:-1], rng.random((rows, size)), side="right")
         widths = rng.permuted(np.broadcast_to(self.widths, (rows, size)), axis=1)
         finite = self.widths[self.widths > 0]
         spans = np.where(widths > 0, widths, int(np.median(finite)) if finite.size else 1)
         first = cells - rng.integers(0, spans)
         last = np.where(widths > 0, first + spans, self.count)
-        return BracketSamples(np.maximum(first, 0), np.minimum(last, self.count))
+        return BracketSamples(edges, np.maximum(first, 0), np.minimum(last, self.count))
 
 
 def cells_for(
     lower: Float64,
     upper: Float64,
     *,
-    grid: Iterable[float] | None,
+    grid: Float64 | None,
     family: Family,
     at: Float64,
 ) -> Cells:
@@ -294,9 +275,8 @@ def cells_for(
     Of a grid the values up to `REACH` times the largest side are used.
     """
     if grid is not None:
-        given = np.unique(np.asarray(list(grid), np.float64))
         end = REACH * max(float(lower.max()), float(upper[np.isfinite(upper)].max()))
-        inner, is_gridded = given[(given > 0) & (given <= end)], True
+        inner, is_gridded = grid[(grid > 0) & (grid <= end)], True
     else:
         end = float(family.frozen(at).ppf(LAST_CELL_QUANTILE))
         values = _read_off(lower, upper, end)
@@ -310,7 +290,8 @@ def cells_for(
     first = np.searchsorted(edges, lower + slack, side="right") - 1
     last = np.minimum(last, len(edges) - 1)
     first = np.minimum(first, last - 1)
-    return Cells(edges, np.maximum(first, 0), np.maximum(last, 1), is_gridded)
+    brackets = BracketSamples(edges, np.maximum(first, 0)[None], np.maximum(last, 1)[None])
+    return Cells(brackets, is_gridded)
 
 
 def _read_off(lower: Float64, upper: Float64, end: float) -> Float64 | None:
@@ -333,19 +314,19 @@ def _read_off(lower: Float64, upper: Float64, end: float) -> Float64 | None:
     return np.asarray(cells[cells > 1e-9 * step])
 
 
-def largest_distances(family: Family, cells: Cells, sample: BracketSamples, at: Float64) -> Float64:
+def largest_distances(family: Family, samples: BracketSamples, at: Float64) -> Float64:
     """Each row's largest distance between the fit and what the fit makes of the brackets.
 
     The mass of a bracket is spread over its cells as the fit would have it. With brackets of one
     cell this is the distance between the fit and the empirical distribution at the grid's values.
     """
-    inverse = sample.weighted(1 / sample.masses(family, at, cells.edges))
-    rows, width = len(at), cells.count + 1
+    inverse = samples.weighted(1 / samples.masses(family, at))
+    rows, width = len(at), len(samples.edges)
     offsets = width * np.arange(rows)[:, None]
     change = np.zeros(rows * width)
-    for places, sign in ((sample.first, 1.0), (sample.last, -1.0)):
+    for places, sign in ((samples.first, 1.0), (samples.last, -1.0)):
         change += sign * np.bincount((places + offsets).ravel(), inverse.ravel(), rows * width)
-    below = family.below(at, cells.edges)
+    below = family.below(at, samples.edges)
     slopes = np.cumsum(change.reshape(rows, width), axis=1)[:, :-1]
-    empirical = np.cumsum(np.diff(below, axis=1) * slopes, axis=1) / sample.size
+    empirical = np.cumsum(np.diff(below, axis=1) * slopes, axis=1) / samples.size
     return np.asarray(np.abs(empirical - below[:, 1:])[:, :-1].max(axis=1))

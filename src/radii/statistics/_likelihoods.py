@@ -10,7 +10,7 @@ x_k that occur e_k times, is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,12 +27,13 @@ DIFFERENCE_STEP = 1e-4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BracketSamples:
-    """Samples, one per row: each bracket by the places of its ends among edges, and how often it
-    occurs (or once). A bracket of one edge alone is an exact value.
+    """Samples, one per row: each bracket by the places of its ends among the edges, and how often
+    it occurs (or once). A bracket of one edge alone is an exact value.
 
     Where all samples have the same brackets, `first` and `last` have one row.
     """
 
+    edges: Float64
     first: Array
     last: Array
     counts: Float64 | None = None
@@ -42,22 +43,28 @@ class BracketSamples:
         """How many brackets a sample has."""
         return float(self.first.shape[1] if self.counts is None else self.counts[0].sum())
 
+    @property
+    def count(self) -> int:
+        """How many samples there are."""
+        return len(self.first if self.counts is None else self.counts)
+
     def rows(self, keep: Array) -> BracketSamples:
         """Some of the samples."""
         counts = None if self.counts is None else self.counts[keep]
         if len(self.first) == 1:
-            return BracketSamples(self.first, self.last, counts)
-        return BracketSamples(self.first[keep], self.last[keep], counts)
+            return replace(self, counts=counts)
+        return replace(self, first=self.first[keep], last=self.last[keep], counts=counts)
 
     def weighted(self, values: Float64) -> Float64:
         return values if self.counts is None else self.counts * values
 
-    def masses(self, family: Family, at: Float64, edges: Float64) -> Float64:
+    def masses(self, family: Family, at: Float64) -> Float64:
         """The probability of each bracket, or the density of an exact value; never quite 0.
 
         Probabilities are differences within the tail in which they are precise: left of the middle
         those of F, right of it those of F - 1, so that a bracket across it gains a 1.
         """
+        edges = self.edges
         middle = int(np.searchsorted(family.below(at[:1], edges)[0], 0.5))
         tails = np.concatenate(
             [family.below(at, edges[:middle]), -family.above(at, edges[middle:])], axis=1
@@ -76,16 +83,14 @@ class BracketSamples:
             return values[:, places[0]]
         return np.take_along_axis(values, places, axis=1)
 
-    def loglikelihood(self, family: Family, at: Float64, edges: Float64) -> Float64:
+    def loglikelihood(self, family: Family, at: Float64) -> Float64:
         """Of each row; -inf far out, where it is not a number."""
         with np.errstate(all="ignore"):
-            total = self.weighted(np.log(self.masses(family, at, edges))).sum(axis=1)
+            total = self.weighted(np.log(self.masses(family, at))).sum(axis=1)
         return np.where(np.isfinite(total), total, -np.inf)
 
 
-def scoring_fit(
-    family: Family, edges: Float64, samples: BracketSamples, start: Float64
-) -> tuple[Float64, Float64]:
+def scoring_fit(family: Family, samples: BracketSamples, start: Float64) -> tuple[Float64, Float64]:
     """The coordinates of each row's maximum-likelihood fit, and its log-likelihood.
 
     With s_k the gradient of the log-probability of bracket k, each step is
@@ -98,7 +103,7 @@ def scoring_fit(
     active, tried = np.arange(len(best)), best.copy()
     for _ in range(SCORING_ITERATIONS):
         with np.errstate(all="ignore"):  # a sample may be far out
-            reached, uphill = _scoring_step(family, edges, samples.rows(active), tried[active])
+            reached, uphill = _scoring_step(family, samples.rows(active), tried[active])
         better = np.isfinite(uphill).all(axis=1) & (reached >= likelihood[active])
         rows = active[better]
         best[rows], likelihood[rows], steps[rows] = tried[rows], reached[better], uphill[better]
@@ -110,13 +115,11 @@ def scoring_fit(
     return best, likelihood
 
 
-def _scoring_step(
-    family: Family, edges: Float64, samples: BracketSamples, at: Float64
-) -> tuple[Float64, Float64]:
+def _scoring_step(family: Family, samples: BracketSamples, at: Float64) -> tuple[Float64, Float64]:
     """Of each row the log-likelihood, and a step uphill, never too long."""
 
     def logs(one: float, two: float) -> Float64:
-        return np.log(samples.masses(family, at + np.array([one, two]), edges))
+        return np.log(samples.masses(family, at + np.array([one, two])))
 
     h = DIFFERENCE_STEP
     one, two = ((logs(h, 0) - logs(-h, 0)) / (2 * h), (logs(0, h) - logs(0, -h)) / (2 * h))
