@@ -15,7 +15,7 @@ from radii.statistics import (
     clopper_pearson,
     dkw_half_width,
     holm,
-    inputs_for_half_width,
+    plan_samples,
     robust_accuracy_interval,
 )
 
@@ -90,10 +90,8 @@ def test_brackets_of_one_input_are_not_independent() -> None:
 
 
 def test_how_many_inputs_a_band_needs() -> None:
-    needed = inputs_for_half_width(0.05)
+    needed = plan_samples(0.05, 0.95).samples
     assert dkw_half_width(needed) <= 0.05 < dkw_half_width(needed - 1)
-    with pytest.raises(DataError, match="half-width is between 0 and 1"):
-        inputs_for_half_width(0)
     with pytest.raises(DataError, match="confidence level is between 0 and 1"):
         dkw_half_width(10, 95)
     with pytest.raises(DataError, match="at least 50 %"):

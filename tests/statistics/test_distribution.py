@@ -16,7 +16,7 @@ from radii import demo
 from radii.cli import main
 from radii.errors import DataError, StoreError
 from radii.problem import Bracket, Measurement
-from radii.statistics import Distribution, ecdf, over_targets, statistics_table, summary
+from radii.statistics import Distribution, over_targets, spearman_matrix, statistics_table, summary
 
 
 def small() -> Distribution:
@@ -65,8 +65,6 @@ def test_sides_in_one_look() -> None:
     assert (told.inputs, told.correct, told.accuracy) == (4, 3, 0.75)
     table = statistics_table(small())
     assert table["lowest_lower"].tolist() == [0.1, 0.3, 0.1, 0.2]
-    curve = ecdf(small().only(network="a"), "upper")
-    assert curve([0.0, 0.19, 0.2, 1.0]).tolist() == [0.25, 0.25, 0.5, 0.75]
 
 
 def test_groups() -> None:
@@ -214,7 +212,7 @@ def test_one_target_alone_is_not_any_target(
         (lambda: small().quantile(2), "between 0 and 1"),
         (lambda: small().labelled(training={"a": "x"}), "no training is given for network 'b'"),
         (lambda: Distribution.from_pandas(pd.DataFrame({"lower": [0.1]})), "column 'upper'"),
-        (lambda: ecdf(small(), "middle"), "lower or upper, not 'middle'"),  # type: ignore[arg-type]
+        (lambda: spearman_matrix(small(), "middle"), "lower or upper, not 'middle'"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input_is_one_sentence(call: Any, message: str) -> None:

@@ -22,7 +22,6 @@ from radii.statistics import (
     Distribution,
     compare,
     compare_sides,
-    ecdf,
     fit,
     goodness_of_fit,
     ks_matrix,
@@ -190,9 +189,6 @@ def test_correlations_leave_unsolved_results_out_and_count_them() -> None:
 def test_curves_sides_summaries_and_resampling_leave_them_out() -> None:
     train, _ = samples()
     padded = with_unsolved(train)
-    curve = ecdf(padded)
-    np.testing.assert_array_equal(curve.shares, ecdf(train).shares)
-    assert (curve.left_out, ecdf(train).left_out) == (EMPTY, 0)
     for one, two in zip(compare_sides(train), compare_sides(padded), strict=True):
         assert two == dataclasses.replace(one, left_out=EMPTY)
     assert summary(padded).deviation == summary(train).deviation

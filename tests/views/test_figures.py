@@ -179,16 +179,6 @@ def test_drawing_leaves_pyplot_alone() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_a_distribution_draws_with_the_backend_it_is_given(
-    distribution: Distribution, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_distribution_draws_its_figures(distribution: Distribution) -> None:
     assert distribution.plot_ecdf().axes
-    calls = []
-
-    class Backend:
-        def draw_boxes(self, drawn: Distribution, **options: object) -> None:
-            calls.append((drawn, options))
-
-    monkeypatch.setattr(Distribution, "figure_backend", Backend())
-    distribution.plot_boxes(by="class")
-    assert calls == [(distribution, {"by": "class"})]
+    assert distribution.plot_boxes(by="class").axes

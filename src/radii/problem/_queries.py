@@ -237,7 +237,12 @@ class Grid:
     @classmethod
     def of_one(cls, eps: str | float | Fraction) -> Grid:
         """The grid that holds this value alone."""
-        value = _exact(eps)
+        try:
+            value = _exact(eps)
+        except SpecificationError:
+            raise SpecificationError(
+                f"eps '{eps}' is not a number, such as 0.05 or 8/255"
+            ) from None
         if not value > 0:
             raise SpecificationError(f"eps {eps} must be above 0")
         return cls(value, 2 * value, value)

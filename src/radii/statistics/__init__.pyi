@@ -25,7 +25,6 @@ from ._confidence import check_inputs_differ as check_inputs_differ
 from ._confidence import clopper_pearson as clopper_pearson
 from ._confidence import dkw_half_width as dkw_half_width
 from ._confidence import draw_of_all as draw_of_all
-from ._confidence import inputs_for_half_width as inputs_for_half_width
 from ._confidence import robust_accuracy_band as robust_accuracy_band
 from ._confidence import robust_accuracy_interval as robust_accuracy_interval
 from ._confidence import share_limits as share_limits
@@ -90,10 +89,8 @@ from ._sequences import Demand as Demand
 from ._sequences import SequentialEstimate as SequentialEstimate
 from ._sequences import StoppingRule as StoppingRule
 from ._sequences import Tally as Tally
-from ._summaries import Ecdf as Ecdf
 from ._summaries import Stability as Stability
 from ._summaries import Summary as Summary
-from ._summaries import ecdf as ecdf
 from ._summaries import inputs_with_radius as inputs_with_radius
 from ._summaries import sample_stability as sample_stability
 from ._summaries import summary as summary

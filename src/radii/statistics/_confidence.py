@@ -174,13 +174,6 @@ def hoeffding_half_width(samples: int, miss: float, variance_factor: float = 1.0
     return math.sqrt(variance_factor * math.log(1 / miss) / (2 * samples))
 
 
-def inputs_for_half_width(half_width: float, level: float = 0.95) -> int:
-    """The smallest sample whose band is this narrow, up to the width of its brackets."""
-    if not 0 < half_width < 1:
-        raise DataError(f"a half-width is between 0 and 1, not {half_width}")
-    return math.ceil(math.log(2 / (1 - _checked_level(level))) / (2 * half_width**2))
-
-
 def robust_accuracy_interval(
     distribution: Distribution, eps: float, level: float = 0.95, *, tail: Tail = "both"
 ) -> tuple[float, float]:

@@ -111,11 +111,11 @@ class CounterexampleGallery(Sequence[Counterexample]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredArrays:
-    """Where the arrays of one row are: `held`, or in the store in `place` under `key`."""
+    """Where the arrays of one row are: in memory, or in the store in `place` under `key`."""
 
     place: Path
     key: str
-    held: tuple[Record, StoredSettings] | None = None
+    in_memory: tuple[Record, StoredSettings] | None = None
 
 
 def sources_of(place: Store | Path, records: Sequence[Record]) -> npt.NDArray[np.object_]:
@@ -138,17 +138,19 @@ def _with_closest_witness(record: Record) -> Record:
 
 def read_sources(sources: Sequence[StoredArrays]) -> list[tuple[Record, StoredSettings]]:
     """The records with their arrays, and what they were measured by; a store is opened once."""
-    found = {row: source.held for row, source in enumerate(sources) if source.held is not None}
+    records_of_rows = {row: each.in_memory for row, each in enumerate(sources) if each.in_memory}
     stored: dict[Path, list[int]] = {}
     for row, source in enumerate(sources):
-        if source.held is None:
+        if source.in_memory is None:
             stored.setdefault(source.place, []).append(row)
     for place, rows in stored.items():
         with Store.open(place) as store:
             settings = store.settings()
             records = store.records([sources[row].key for row in rows])
-            found |= {row: (one, settings) for row, one in zip(rows, records, strict=True)}
-    return [found[row] for row in range(len(sources))]
+            records_of_rows |= {
+                row: (one, settings) for row, one in zip(rows, records, strict=True)
+            }
+    return [records_of_rows[row] for row in range(len(sources))]
 
 
 def counterexample_of(record: Record, settings: StoredSettings) -> Counterexample:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -61,31 +61,13 @@ class Share:
         return f"[{self.proven:.3f}, {self.not_refuted:.3f}]"
 
 
-class FigureBackend(Protocol):
-    """What `Distribution.plot_*` draw with: an object, or a module such as `radii.views`."""
-
-    @property
-    def draw_ecdf(self) -> Callable[..., Figure]: ...
-
-    @property
-    def draw_robust_accuracy(self) -> Callable[..., Figure]: ...
-
-    @property
-    def draw_boxes(self) -> Callable[..., Figure]: ...
-
-
 class Distribution:
     """Brackets over a set of inputs. Misclassified inputs are in it, with radius 0.
 
     An input is broken within eps when a counterexample lies at a distance of at most eps. The
     distance of its closest counterexample is above `lower` and at most `upper`; where both are
     equal it is known exactly, as it is (0) for inputs that are misclassified as they stand.
-
-    `figure_backend` draws the figures, like the option `plotting.backend` of pandas. It is
-    `radii.views` unless another one is assigned: statistics know nothing of how figures are drawn.
     """
-
-    figure_backend: ClassVar[FigureBackend | None] = None
 
     only_eps: float | None = None
     """The one value that was asked about, as with `eps=0.1`; None where there were several."""
@@ -240,7 +222,7 @@ class Distribution:
         """Where the property holds at the input, but nothing is proven and nothing witnessed.
 
         Such a bracket, [0, inf), is an interval that excludes nothing. No number stands for it:
-        its side of 0 is no radius of 0, which is what a misclassified input has.
+        its side of 0 is not a radius of 0, which is what a misclassified input has.
         """
         unsolved: npt.NDArray[np.bool_] = self.holds & (self.lower == 0) & np.isinf(self.upper)
         return unsolved
@@ -464,16 +446,16 @@ class Distribution:
         """The closest counterexample known of a row, counted as in `lower` and `upper`."""
         if not -len(self) <= row < len(self):
             raise DataError(f"row {row} is not one of the {len(self)} rows, which count from 0")
-        (found,) = read_sources([self._known_sources()[row]])
-        return counterexample_of(*found)
+        ((record, settings),) = read_sources([self._known_sources()[row]])
+        return counterexample_of(record, settings)
 
     def fragile(self, count: int = 10) -> CounterexampleGallery:
         """The rows with the closest counterexamples; inputs that are wrong as they stand aside."""
         rows = np.flatnonzero(self.holds & np.isfinite(self.upper))
         closest = rows[np.argsort(self.upper[rows], kind="stable")][: max(0, count)]
         known = self._known_sources()
-        found = read_sources([known[row] for row in closest])
-        return CounterexampleGallery(counterexample_of(*each) for each in found)
+        records = read_sources([known[row] for row in closest])
+        return CounterexampleGallery(counterexample_of(*each) for each in records)
 
     def _known_sources(self) -> list[StoredArrays]:
         sources: list[StoredArrays] = self._all_sources().tolist()
@@ -497,18 +479,15 @@ class Distribution:
 
     def plot_ecdf(self, **options: Any) -> Figure:
         """Both sides of the empirical distribution, the gap between them shaded."""
-        return self._figures().draw_ecdf(self, **options)
+        return radii.views.draw_ecdf(self, **options)
 
     def plot_robust_accuracy(self, **options: Any) -> Figure:
         """Robust accuracy over eps, as a band from what is proven to what is not refuted."""
-        return self._figures().draw_robust_accuracy(self, **options)
+        return radii.views.draw_robust_accuracy(self, **options)
 
     def plot_boxes(self, **options: Any) -> Figure:
         """Quantiles of the radii, each drawn as the interval that it is."""
-        return self._figures().draw_boxes(self, **options)
-
-    def _figures(self) -> FigureBackend:
-        return radii.views if self.figure_backend is None else self.figure_backend
+        return radii.views.draw_boxes(self, **options)
 
 
 def _distinct(values: Array) -> Array:

@@ -42,12 +42,6 @@ class Dominance:
     level: float | None
     reach: float = math.inf
 
-    @property
-    def crossings(self) -> tuple[tuple[float, float], ...]:
-        """The intervals of eps in which the lead passes from one to the other."""
-        following = zip(self.stretches, self.stretches[1:], strict=False)
-        return tuple((a.stop, b.start) for a, b in following if a.leader != b.leader)
-
     def __str__(self) -> str:
         first, second = self.names
         for_whom = "" if self.level is None else f", with {100 * self.level:g} % confidence"

@@ -104,8 +104,8 @@ def proof_checks(distribution: Distribution) -> str:
     which = f"all {count} proofs" if count > 1 else "the only proof"
     if others:
         which = f"{count} of {sum(counts.values())} proofs"
-    told = [f"{which} {words[status]}"]
-    return ", ".join([*told, *(f"{count} {words[status]}" for status, count in others)])
+    clauses = [f"{which} {words[status]}", *(f"{count} {words[each]}" for each, count in others)]
+    return ", ".join(clauses)
 
 
 def _without_certificate(believed: int, proofs: int) -> str:

@@ -52,7 +52,7 @@ SIMULATED_ABOVE = (1.5, 2.5, 4.0)
 """The same, beyond that radius: simulated samples may begin later than the data do."""
 
 REACH = 1.5
-"""Cells reach so many times as far as the data: simulated samples may reach further."""
+"""Cells reach to this multiple of the largest side: simulated samples may exceed the data."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,7 +233,7 @@ class Cells:
     def simulations(
         self, family: Family, at: Float64, count: int, rng: np.random.Generator
     ) -> Iterator[BracketSamples]:
-        """So many simulated samples, as many at once as memory allows."""
+        """`count` simulated samples, as many at once as memory allows."""
         at_once = max(1, SIMULATED_NUMBERS // max(self.count, len(self.widths)))
         for done in range(0, count, at_once):
             yield self.simulated(family, at, min(at_once, count - done), rng)

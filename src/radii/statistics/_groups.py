@@ -167,7 +167,7 @@ def compare_groups(
     *,
     note: Callable[[str], None] = lambda _: None,
 ) -> GroupComparison:
-    """All pairs. Groups whose radii are all 0 are left out, and `note` is told of each."""
+    """All pairs. Groups whose radii are all 0 are left out; `note` receives a sentence on each."""
     distribution = _over_targets(distribution, options.by, note)
     families = [_with_radii(family, note) for family in _families(distribution, options.by)]
     pairs = [pair for family in families for pair in combinations(family.items(), 2)]

@@ -168,7 +168,8 @@ def chernoff_limit(mean: float, end: float, allowed: float) -> float:
 
 @lru_cache(maxsize=4096)
 def hypergeometric_below(successes: int, samples: int, population: int, miss: float) -> float:
-    """The smallest share of the population with which so many successes are likelier than miss."""
+    """The smallest share of the population with which at least this number of successes has a
+    probability above `miss`."""
     from scipy.stats import hypergeom
 
     if successes == 0:

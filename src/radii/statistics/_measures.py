@@ -70,7 +70,7 @@ class Figure:
 
     @property
     def decisive(self) -> float:
-        """What a requirement is held against."""
+        """What a requirement is compared with."""
         return self.value if self.limit is None else self.limit
 
 
@@ -266,10 +266,10 @@ def _of_catalogue(shown: Statistic) -> Measure:
             raise SpecificationError(
                 f"'{shown.name}' is about these inputs: leave out the confidence"
             )
-        found = shown(part)
-        if is_bracket and found is not None:
-            found = found[0 if options.is_proven else 1]
-        value = math.nan if found is None else float(found)
+        shown_value = shown(part)
+        if is_bracket and shown_value is not None:
+            shown_value = shown_value[0 if options.is_proven else 1]
+        value = math.nan if shown_value is None else float(shown_value)
         known = "not known" if math.isnan(value) else f"{value:.4g}"
         return Figure(value, None, f"{shown.title} is {known} ({shown.about})")
 

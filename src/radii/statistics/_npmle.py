@@ -61,10 +61,10 @@ class Turnbull:
         return float(self.left[place]), float(self.right[place])
 
     def mean(self) -> tuple[float, float]:
-        held = self.mass > 0
+        has_mass = self.mass > 0
         return (
             float(self.mass @ self.left),
-            float(self.mass[held] @ self.right[held]),
+            float(self.mass[has_mass] @ self.right[has_mass]),
         )
 
 
@@ -160,5 +160,5 @@ def _convex_minorant_step(mass: Float64, first: Array, last: Array, weights: Flo
 
 
 def _loglikelihood(cumulated: Float64, first: Array, last: Array, weights: Float64) -> float:
-    held = cumulated[last + 1] - cumulated[first]
-    return float(weights @ np.log(held)) if np.all(held > 0) else -np.inf
+    covered = cumulated[last + 1] - cumulated[first]
+    return float(weights @ np.log(covered)) if np.all(covered > 0) else -np.inf

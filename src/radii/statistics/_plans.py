@@ -103,7 +103,7 @@ def plan_samples(
 def reachable_error(
     samples: int, confidence: float, method: str, population: Population, span: Range
 ) -> float:
-    """The error that so many inputs allow."""
+    """The error that this number of inputs allows."""
     miss = 1 - checked_confidence(confidence)
     way, of = limits.method(method), population.size
     if way.name == "exact" and of is None and samples <= MOST_EXACT:
@@ -114,7 +114,7 @@ def reachable_error(
 def reachable_confidence(
     samples: int, error: float, method: str, population: Population, span: Range
 ) -> float:
-    """The confidence with which so many inputs allow the error; 0 if with none."""
+    """The confidence with which this number of inputs allows the error; 0 if with none."""
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2

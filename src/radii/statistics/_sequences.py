@@ -287,7 +287,7 @@ class Demand:
 
 
 class Tally:
-    """Values by their place in the sample, in whatever order they are found.
+    """Values by their place in the sample, in whatever order they are measured.
 
     An estimate takes them in the order of the sample, so that quick inputs are no likelier to be
     counted than slow ones.

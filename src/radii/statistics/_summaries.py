@@ -1,7 +1,5 @@
-"""One row or curve for a distribution, and how far to trust it.
-
-The empirical distribution function of one side of the brackets; count, lowest, mean and median; and
-the stability of these numbers when inputs are drawn again.
+"""A distribution in one row: count, lowest, mean and median; and how far these numbers vary when
+inputs are drawn again.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from radii.errors import DataError
 from radii.statistics._columns import Array, Float64
@@ -23,31 +20,6 @@ if TYPE_CHECKING:
 
 
 Side = Literal["lower", "upper"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ecdf:
-    """A step function: `shares[i]` of the values are at most `values[i]`.
-
-    Infinite values (inputs without a witness) are counted but never reached. Brackets without any
-    answer have no value, and are `left_out`.
-    """
-
-    values: Float64
-    shares: Float64
-    left_out: int = 0
-
-    def __call__(self, eps: npt.ArrayLike) -> Float64:
-        """The share of values that are at most eps."""
-        places = np.searchsorted(self.values, np.asarray(eps, np.float64), side="right")
-        return np.concatenate([[0.0], self.shares])[places]
-
-
-def ecdf(distribution: Distribution, side: Side = "lower") -> Ecdf:
-    """Of the proven side, which the papers draw, or of the witnessed one."""
-    sides = side_values(distribution, side)
-    values, counts = np.unique(sides[np.isfinite(sides)], return_counts=True)
-    return Ecdf(values, np.cumsum(counts) / max(1, len(sides)), distribution.unsolved)
 
 
 def side_values(distribution: Distribution, side: str) -> Float64:

@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 
 EXACT_TEST_INPUTS = 200
-"""Up to so many inputs of each group the exact distribution of the KS statistic is used."""
+"""Up to this many inputs of each group the exact distribution of the KS statistic is used."""
 MOST_PERMUTED = 20_000_000
 """Numbers permuted at most; beyond, sums of scores are taken as normally distributed."""
 BATCH_NUMBERS = 2_000_000
 """Numbers permuted at once: 16 MB an array."""
 EVERY_ORDER_INPUTS = 8
-"""Up to so many inputs all orders are counted for the p-value of a correlation."""
+"""Up to this many inputs all orders are counted for the p-value of a correlation."""
 RANDOM_ORDER_INPUTS = 30
-"""Below so many it is from random orders: Student's t rejects too often there, up to 9 % at 5 %."""
+"""Below this many it is by random orders: Student's t rejects too often there, up to 9 % at 5 %."""
 RANDOM_ORDERS = 9999
 
 

@@ -45,7 +45,7 @@ BORDER_MARGIN = 1e-4
 """A margin nearer to 0 than this, relative to the size of the outputs, may be torch's rounding:
 such a point counts as broken only if ONNX Runtime says so."""
 CHUNK_VALUES = 2**22
-"""Numbers of sampled points that are held at once."""
+"""Numbers of sampled points in memory at once."""
 SAMPLES_AN_INPUT = 1000
 
 Shares = Mapping[tuple[str, float], Float64]
@@ -217,12 +217,12 @@ def _row(
 
 def _sampled_accuracy(part: Distribution, shares: Float64, level: float) -> Estimate:
     """The mean of the inputs' shares; of inputs drawn class by class it is between the classes'."""
-    found = mean_estimate(shares, level)
+    mean = mean_estimate(shares, level)
     if not draw_of_all(part).is_by_class:
-        return found
+        return mean
     by_class = [mean_estimate(shares[part.label == label], level) for label in part.labels]
     low, high = min(each.low for each in by_class), max(each.high for each in by_class)
-    return replace(found, low=low, high=high)
+    return replace(mean, low=low, high=high)
 
 
 def measure(

@@ -36,8 +36,8 @@ def _of_features(run: Run, column: str) -> list[str]:
     features = features_of(run.settings)
     if features is None or not run.records:
         raise DataError(
-            f"{run.place}: '{column}' is no group of these results, whose features have no names; "
-            "name a CSV file that has it with --groups"
+            f"{run.place}: '{column}' is not a group of these results, whose features have no "
+            "names; name a CSV file that has it with --groups"
         )
     with Store.open(run.place) as store:  # a run leaves the arrays where they are
         arrays = {record.measurement.input: np.ravel(record.input) for record in store.records()}

@@ -20,8 +20,8 @@ class MissingReason:
     count: int
 
     def __str__(self) -> str:
-        told = f": {self.message}" if self.message else ""
-        return f"{self.count} × {self.ending} ({self.verifier}{told})"
+        detail = f": {self.message}" if self.message else ""
+        return f"{self.count} × {self.ending} ({self.verifier}{detail})"
 
 
 def missing_reasons(records: Iterable[Record]) -> list[MissingReason]:

@@ -253,7 +253,7 @@ def columns_of_queries(
     """A distribution's columns: brackets from proofs and counterexamples, missing answers counted.
 
     An instance is a network, an image and, where the table has them, a target and a split. A query
-    that was cancelled, because another answer implied its own, is no missing answer.
+    that was cancelled, because another answer implied its own, is not a missing answer.
     """
     eps, verdicts = numbers(path, frame, "epsilon_value"), _verdicts(path, frame, notes)
     if np.isnan(eps).any():

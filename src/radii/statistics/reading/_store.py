@@ -122,7 +122,7 @@ def run_of_records(
         raise StoreError(f"{place}: the experiment holds no instances yet")
     measurements = [record.measurement for record in records]
     excerpts = () if part is None else part.excerpts
-    # Shards are dealt out in the order of the selection: one alone is no random part of it.
+    # Shards are dealt out in the order of the selection: one alone is not a random part of it.
     dealt = [InputDraw.ORDERED] if excerpts else []
     brackets = Distribution.of_columns(
         {

@@ -89,7 +89,7 @@ def read_table(path: Path) -> pd.DataFrame:
 def with_named_eps(frame: pd.DataFrame) -> pd.DataFrame:
     """A table of queries whose eps became the index: it stands in the first column, without a name.
 
-    An index that only counts rows, or holds no numbers above 0, is none.
+    An index that only counts rows, or holds no numbers above 0, is left as it is.
     """
     import pandas as pd
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from radii.errors import DataError
-from radii.statistics import Distribution, Float64, dominance, ecdf
+from radii.statistics import Distribution, Float64, dominance
 from radii.statistics import turnbull as turnbull_estimate
 from radii.views.figures._style import (
     DASHES,
@@ -335,14 +335,15 @@ def run_times(
     distribution: Distribution, *, by: str | Sequence[str] = "network", time: str = "seconds"
 ) -> list[RunTimes]:
     """One curve for each group, over the inputs whose time is known; `time` is one of `TIMES`."""
+    from scipy import stats
+
     curves = []
     for group in groups_of(distribution, by):
         seconds = group.distribution.column(time)
         known = seconds[np.isfinite(seconds)]
         if known.size:
-            # A time is known exactly: a distribution whose two sides are equal.
-            curve = ecdf(Distribution.from_arrays(known, known, correct=True))
-            curves.append(RunTimes(group.name, curve.values, curve.shares))
+            curve = stats.ecdf(known).cdf
+            curves.append(RunTimes(group.name, curve.quantiles, curve.probabilities))
     if not curves:
         raise DataError("the results do not tell how long an input took")
     return curves
