@@ -15,7 +15,7 @@ from radii.statistics._confidence import (
     check_inputs_differ,
     clopper_pearson,
     declared_classes,
-    dkw_half_width,
+    robust_accuracy_band,
 )
 from radii.statistics._distribution import Share, ValueRange
 from radii.statistics._pairs import Pair, paired_on
@@ -104,7 +104,7 @@ def fairness(
     seed: int = 0,
 ) -> Fairness:
     """Compare the classes of one network's distribution at one eps."""
-    groups = _classes(distribution)
+    groups = comparable_classes(distribution)
     rows = class_recalls(groups, eps, 1 - (1 - level) / len(groups))
     least, most = (
         np.array([[getattr(row.recall, name)] for row in rows])
@@ -174,17 +174,18 @@ def class_curves(
     distribution: Distribution, eps: npt.ArrayLike, *, level: float = 0.95
 ) -> ClassCurves:
     """Robust recall of every class at every eps, with a band that holds for all of it at once."""
-    groups = _classes(distribution)
+    groups = comparable_classes(distribution)
     at = np.atleast_1d(np.asarray(eps, np.float64))
-    shares = [part.shares(at) for part in groups.values()]
     each = 1 - (1 - level) / len(groups)
-    margins = np.array([[dkw_half_width(len(part), each)] for part in groups.values()])
-    proven, not_refuted = (np.stack([share[side] for share in shares]) for side in (0, 1))
-    low, high = np.maximum(proven - margins, 0), np.minimum(not_refuted + margins, 1)
+    shares = [part.shares(at) for part in groups.values()]
+    bands = [robust_accuracy_band(part, each).at(at) for part in groups.values()]
+    proven, not_refuted = (np.stack(side) for side in zip(*shares, strict=True))
+    low, high = (np.stack(end) for end in zip(*bands, strict=True))
     return ClassCurves(tuple(groups), at, proven, not_refuted, low, high)
 
 
-def _classes(distribution: Distribution) -> dict[int, Distribution]:
+def comparable_classes(distribution: Distribution) -> dict[int, Distribution]:
+    """The parts of one network's distribution by class; a DataError if they cannot be compared."""
     groups = distribution.group_by("class")
     if None in groups:
         raise DataError("some inputs have no class: their labels are not known")

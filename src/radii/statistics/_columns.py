@@ -6,7 +6,6 @@ completed here once.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,46 +42,33 @@ class Column:
     is_optional: bool = False
 
 
-DEFAULTS: dict[str, Any] = {
-    "network": "network",
-    "fingerprint": "",
-    "label": NO_NUMBER,
-    "predicted": NO_NUMBER,
-    "correct": True,
-    "property": "one-to-any",
-    "seconds": math.nan,
-}
-"""For facts that a `Measurement` must have but that tables of others often lack."""
-
 NEVER_EMPTY = ("lower", "input", "label", "predicted", "correct")
 """Of a table, the columns whose cells must all have a value, where they are there."""
 TRUTHS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 
-DTYPES = {
-    "str": np.str_,
-    "int": np.int64,
-    "int | None": np.int64,
-    "bool": np.bool_,
-    "str | None": np.str_,
-    "Arithmetic | None": np.str_,
-    "ProofStatus | None": np.str_,
-}
-NONE_OF_DTYPE = {np.float64: math.nan, np.int64: NO_NUMBER, np.str_: ""}
-"""What stands for None."""
-
-
-def _column(field: dataclasses.Field[Any]) -> Column:
-    kind, is_optional = str(field.type), str(field.type).endswith("| None")
-    dtype = DTYPES.get(kind, np.float64)
-    default = DEFAULTS.get(field.name, 0)
-    if field.default is not dataclasses.MISSING:
-        default = field.default
-    if default is None or is_optional:
-        default = NONE_OF_DTYPE[dtype]
-    return Column(field.name, dtype, default, is_optional)
-
-
-_MEASURED = tuple(_column(f) for f in dataclasses.fields(Measurement) if f.name != "bracket")
+_MEASURED = (
+    Column("network", np.str_, "network"),
+    Column("fingerprint", np.str_, ""),
+    Column("input", np.int64, 0),
+    Column("label", np.int64, NO_NUMBER),
+    Column("predicted", np.int64, NO_NUMBER),
+    Column("correct", np.bool_, True),
+    Column("property", np.str_, "one-to-any"),
+    Column("target", np.int64, NO_NUMBER, is_optional=True),
+    Column("witness_class", np.int64, NO_NUMBER, is_optional=True),
+    Column("seconds", np.float64, math.nan),
+    Column("queries", np.int64, 0),
+    Column("missing", np.int64, 0),
+    Column("cancelled", np.int64, 0),
+    Column("timeouts", np.int64, 0),
+    Column("memouts", np.int64, 0),
+    Column("cpu_seconds", np.float64, math.nan, is_optional=True),
+    Column("arithmetic", np.str_, "", is_optional=True),
+    Column("proof", np.str_, "", is_optional=True),
+    Column("checked_by", np.str_, "", is_optional=True),
+    Column("certificate", np.str_, "", is_optional=True),
+    Column("classes", np.int64, NO_NUMBER, is_optional=True),
+)
 
 COLUMNS: dict[str, Column] = {
     column.name: column

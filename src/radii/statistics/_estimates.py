@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from radii.errors import DataError
 from radii.statistics import _limits as limits
-from radii.statistics._classes import class_curves
+from radii.statistics._classes import comparable_classes
 from radii.statistics._confidence import robust_accuracy_band
 from radii.statistics._distribution import Distribution
 from radii.statistics._populations import Population, Range, Sample, checked_confidence
@@ -226,19 +226,16 @@ def robustness_curve(
     if len(distribution.by_network()) > 1:
         raise DataError("a curve is of one network: take one at a time")
     at = _steps(distribution) if eps is None else np.atleast_1d(np.asarray(eps, np.float64))
+    parts: list[tuple[int | None, Distribution]] = [(None, distribution)]
     if by_class:
-        curves = class_curves(distribution, at, level=confidence)
-        columns = (curves.proven, curves.not_refuted, curves.low, curves.high)
-        return [
-            CurvePoint(float(at[k]), label, *(float(column[row, k]) for column in columns))
-            for row, label in enumerate(curves.labels)
-            for k in range(len(at))
-        ]
-    band = robust_accuracy_band(distribution, confidence)
-    proven, not_refuted = distribution.shares(at)
-    low, high = band.at(at)
-    rows = zip(at, proven, not_refuted, low, high, strict=True)
-    return [CurvePoint(float(e), None, *map(float, rest)) for e, *rest in rows]
+        parts = [*comparable_classes(distribution).items()]
+    each = 1 - (1 - confidence) / len(parts)
+    points = []
+    for label, part in parts:
+        columns = (*part.shares(at), *robust_accuracy_band(part, each).at(at))
+        rows = zip(at.tolist(), *(column.tolist() for column in columns), strict=True)
+        points += [CurvePoint(value, label, *sides) for value, *sides in rows]
+    return points
 
 
 def _steps(distribution: Distribution) -> npt.NDArray[np.float64]:
