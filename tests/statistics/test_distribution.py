@@ -16,7 +16,7 @@ from radii import demo
 from radii.cli import main
 from radii.errors import DataError, StoreError
 from radii.problem import Bracket, Measurement
-from radii.statistics import Distribution, over_targets, spearman_matrix, statistics_table, summary
+from radii.statistics import Distribution, over_targets, spearman_matrix, statistics_table
 
 
 def small() -> Distribution:
@@ -61,8 +61,6 @@ def test_sides_in_one_look() -> None:
     assert right.median() == (0.3, 0.4)
     low, high = right.mean()
     assert low == pytest.approx(0.3) and high == math.inf
-    told = summary(small().only(network="a"))
-    assert (told.inputs, told.correct, told.accuracy) == (4, 3, 0.75)
     table = statistics_table(small())
     assert table["lowest_lower"].tolist() == [0.1, 0.3, 0.1, 0.2]
 

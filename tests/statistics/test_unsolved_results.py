@@ -19,8 +19,10 @@ from conftest import SHARED_DATA, needs_shared_data
 from radii.errors import DataError
 from radii.statistics import (
     CATALOGUE,
+    ComparisonOptions,
     Distribution,
     compare,
+    compare_groups,
     compare_sides,
     fit,
     goodness_of_fit,
@@ -28,7 +30,6 @@ from radii.statistics import (
     read,
     sample_stability,
     spearman_matrix,
-    summary,
     turnbull,
 )
 from radii.statistics._pairs import paired_on
@@ -191,9 +192,10 @@ def test_curves_sides_summaries_and_resampling_leave_them_out() -> None:
     padded = with_unsolved(train)
     for one, two in zip(compare_sides(train), compare_sides(padded), strict=True):
         assert two == dataclasses.replace(one, left_out=EMPTY)
-    assert summary(padded).deviation == summary(train).deviation
-    assert (summary(padded).unsolved, summary(train).unsolved) == (EMPTY, 0)
-    assert summary(padded).row()["unsolved"] == EMPTY
+    both = Distribution.union([padded.labelled(network="a"), train.labelled(network="b")])
+    first, second = compare_groups(both, ComparisonOptions(permutations=19)).summaries()
+    assert first["deviation"] == second["deviation"]
+    assert (first["unsolved"], second["unsolved"]) == (EMPTY, 0)
     (stable,), (plain,) = sample_stability(padded, [100]), sample_stability(train, [100])
     assert stable.left_out == EMPTY
     assert stable.mean == pytest.approx(plain.mean, rel=0.2)

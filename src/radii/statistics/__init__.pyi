@@ -32,6 +32,7 @@ from ._counterexamples import Counterexample as Counterexample
 from ._distribution import Distribution as Distribution
 from ._distribution import Share as Share
 from ._distribution import ValueRange as ValueRange
+from ._distribution import inputs_with_radius as inputs_with_radius
 from ._dominance import Dominance as Dominance
 from ._dominance import Stretch as Stretch
 from ._dominance import dominance as dominance
@@ -89,11 +90,8 @@ from ._sequences import Demand as Demand
 from ._sequences import SequentialEstimate as SequentialEstimate
 from ._sequences import StoppingRule as StoppingRule
 from ._sequences import Tally as Tally
-from ._summaries import Stability as Stability
-from ._summaries import Summary as Summary
-from ._summaries import inputs_with_radius as inputs_with_radius
-from ._summaries import sample_stability as sample_stability
-from ._summaries import summary as summary
+from ._stability import Stability as Stability
+from ._stability import sample_stability as sample_stability
 from ._targets import adversarial_cost as adversarial_cost
 from ._targets import closest_targets as closest_targets
 from ._targets import over_targets as over_targets

@@ -12,8 +12,8 @@ from radii.statistics._columns import Float64
 from radii.statistics._dominance import Dominance, dominance
 from radii.statistics._effects import CliffsDelta, MeanDifference, cliffs_delta, mean_difference
 from radii.statistics._pairs import InputChoice, Pair, paired_on
-from radii.statistics._summaries import Side, side_values
 from radii.statistics._tests import (
+    Side,
     TestResult,
     by_permutation,
     censored_scores,
@@ -21,6 +21,7 @@ from radii.statistics._tests import (
     ks_test,
     location_p_value,
     mann_whitney_test,
+    side_values,
     welch_test,
 )
 

@@ -490,6 +490,13 @@ class Distribution:
         return radii.views.draw_boxes(self, **options)
 
 
+def inputs_with_radius(distribution: Distribution) -> str:
+    """Which inputs have a radius: those that `correctly_classified` keeps."""
+    if np.array_equal(distribution.holds, distribution.correct):
+        return "correct inputs"
+    return "inputs at which the property holds"
+
+
 def _distinct(values: Array) -> Array:
     """Distinct values in order of appearance."""
     _, first = np.unique(values, return_index=True)

@@ -14,7 +14,7 @@ from radii.statistics._columns import Float64
 from radii.statistics._families import Family, family_named
 from radii.statistics._fits import Fit, fit, fit_brackets
 from radii.statistics._grid_fits import FEWEST_SIMULATIONS, fit_on_grid
-from radii.statistics._summaries import side_values
+from radii.statistics._tests import side_values
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

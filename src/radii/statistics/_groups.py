@@ -19,12 +19,11 @@ from radii.statistics._classes import class_gains, fairness
 from radii.statistics._columns import NO_NUMBER
 from radii.statistics._comparisons import Comparison, compare
 from radii.statistics._confidence import robust_accuracy_interval
-from radii.statistics._distribution import Distribution
+from radii.statistics._distribution import Distribution, inputs_with_radius
 from radii.statistics._dominance import dominance
 from radii.statistics._evidence import why_unsearched
-from radii.statistics._summaries import inputs_with_radius, summary
 from radii.statistics._targets import over_targets
-from radii.statistics._tests import Correlations, holm, spearman_matrix
+from radii.statistics._tests import Correlations, holm, side_values, spearman_matrix
 
 TIGHTNESS = ("mean_gap", "largest_gap", "critical")
 COST = (
@@ -65,7 +64,7 @@ class GroupComparison:
     def summaries(self) -> list[dict[str, Any]]:
         """For each group the papers' numbers, and robust accuracy at each eps."""
         return [
-            {"group": name, **summary(part).row(), "robust_accuracy": self._shares(part)}
+            {"group": name, **_summary(part), "robust_accuracy": self._shares(part)}
             for name, part in self.groups.items()
         ]
 
@@ -203,6 +202,22 @@ def compare_groups(
     return GroupComparison(
         options, distribution, groups, comparisons, adjusted, confident, correlations
     )
+
+
+def _summary(part: Distribution) -> dict[str, Any]:
+    """Radii of the inputs at which the property holds, as proven and as witnessed sides; their
+    `deviation` is that of the proven sides of brackets with an answer.
+    """
+    proven = side_values(part.correctly_classified(), "lower")
+    row = {
+        "inputs": len(part),
+        "correct": int(part.correct.sum()),
+        "unsolved": part.unsolved,
+        "accuracy": float(part.correct.mean()),
+    }
+    for name in ("lowest", "mean", "median"):
+        row |= CATALOGUE[name].cells(CATALOGUE[name](part))
+    return {**row, "deviation": float(proven.std(ddof=1)) if len(proven) > 1 else 0.0}
 
 
 def _quality(part: Distribution) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,14 @@ import numpy.typing as npt
 from radii.errors import DataError
 from radii.statistics._columns import Array, Float64, joint_codes
 from radii.statistics._npmle import innermost_intervals, turnbull_of
-from radii.statistics._summaries import Side, side_of, side_values
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from radii.statistics._distribution import Distribution
 
+
+Side = Literal["lower", "upper"]
 
 EXACT_TEST_INPUTS = 200
 """Up to this many inputs of each group the exact distribution of the KS statistic is used."""
@@ -43,6 +44,18 @@ EVERY_ORDER_INPUTS = 8
 RANDOM_ORDER_INPUTS = 30
 """Below this many it is by random orders: Student's t rejects too often there, up to 9 % at 5 %."""
 RANDOM_ORDERS = 9999
+
+
+def side_values(distribution: Distribution, side: str) -> Float64:
+    """One number for each bracket that has an answer; others have none, and are left out."""
+    return side_of(distribution, side)[~distribution.is_unsolved]
+
+
+def side_of(distribution: Distribution, side: str) -> Float64:
+    """A side of every bracket."""
+    if side not in ("lower", "upper"):
+        raise DataError(f"a bracket's side is lower or upper, not '{side}'")
+    return distribution.lower if side == "lower" else distribution.upper
 
 
 def holm(p_values: npt.ArrayLike) -> Float64:

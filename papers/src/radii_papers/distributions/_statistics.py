@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from radii.statistics import Distribution, summary
+from radii.statistics import Distribution
 from radii_papers._steps import Paragraph, Part, StudySettings
 from radii_papers._tables import (
     Beside,
@@ -303,7 +303,7 @@ def _kept_row(
         kept = Distribution.union([kept, nothing]) if missing else kept
     if not missing:
         return None
-    found = summary(kept)
+    right = kept.correctly_classified()
     mean = None if dropped is None else float(dropped.lower.mean())
     median = None if dropped is None else float(np.median(dropped.lower))
     return (
@@ -311,6 +311,6 @@ def _kept_row(
         mean,
         median,
         missing,
-        interval_text(*found.mean),
-        interval_text(*found.median),
+        interval_text(*right.mean()),
+        interval_text(*right.median()),
     )

@@ -1,89 +1,20 @@
-"""A distribution in one row: count, lowest, mean and median; and how far these numbers vary when
-inputs are drawn again.
-"""
+"""How far statistics of a sample vary when inputs are drawn again."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from radii.errors import DataError
 from radii.statistics._columns import Array, Float64
 from radii.statistics._confidence import dkw_half_width
+from radii.statistics._tests import side_values
 
 if TYPE_CHECKING:
-    from radii.statistics._distribution import Distribution, ValueRange
-
-
-Side = Literal["lower", "upper"]
-
-
-def side_values(distribution: Distribution, side: str) -> Float64:
-    """One number for each bracket that has an answer; others have none, and are left out."""
-    return side_of(distribution, side)[~distribution.is_unsolved]
-
-
-def side_of(distribution: Distribution, side: str) -> Float64:
-    """A side of every bracket."""
-    if side not in ("lower", "upper"):
-        raise DataError(f"a bracket's side is lower or upper, not '{side}'")
-    return distribution.lower if side == "lower" else distribution.upper
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Of the radii of correctly classified inputs, each as (proven side, witnessed side).
-
-    `inputs` counts all, `accuracy` is the share of them that is classified correctly. Those
-    `unsolved` have no answer at all: they widen the intervals, and have no part in `deviation`.
-    """
-
-    inputs: int
-    correct: int
-    unsolved: int
-    accuracy: float
-    lowest: ValueRange
-    mean: ValueRange
-    median: ValueRange
-    deviation: float
-
-    def row(self) -> dict[str, float]:
-        """Flat, for tables: `lowest_lower`, `lowest_upper` and so on."""
-        flat: dict[str, float] = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, tuple):
-                flat |= {f"{field.name}_lower": value[0], f"{field.name}_upper": value[1]}
-            else:
-                flat[field.name] = value
-        return flat
-
-
-def inputs_with_radius(distribution: Distribution) -> str:
-    """Which inputs have a radius: those that `correctly_classified` keeps."""
-    if np.array_equal(distribution.holds, distribution.correct):
-        return "correct inputs"
-    return "inputs at which the property holds"
-
-
-def summary(distribution: Distribution) -> Summary:
-    """`deviation` is the standard deviation of the proven sides of brackets with an answer."""
-    right = distribution.correctly_classified()
-    proven = side_values(right, "lower")
-    return Summary(
-        inputs=len(distribution),
-        correct=int(distribution.correct.sum()),
-        unsolved=right.unsolved,
-        accuracy=float(distribution.correct.mean()),
-        lowest=right.minimum(),
-        mean=right.mean(),
-        median=right.median(),
-        deviation=float(proven.std(ddof=1)) if len(proven) > 1 else 0.0,
-    )
+    from radii.statistics._distribution import Distribution
 
 
 @dataclass(frozen=True, slots=True)
