@@ -51,14 +51,14 @@ class Family:
 
     def below(self, at: Float64, values: Float64) -> Float64:
         """The probability to be at most each value."""
-        return np.asarray(self.distribution.cdf(values, **self._arguments(at)))
+        return self._of(self.distribution.cdf, at, values)
 
     def above(self, at: Float64, values: Float64) -> Float64:
         """The probability to be above each value, precise where it is small."""
-        return np.asarray(self.distribution.sf(values, **self._arguments(at)))
+        return self._of(self.distribution.sf, at, values)
 
     def logpdf(self, at: Float64, values: Float64) -> Float64:
-        return np.asarray(self.distribution.logpdf(values, **self._arguments(at)))
+        return self._of(self.distribution.logpdf, at, values)
 
     def frozen(self, at: Float64) -> Any:
         """The distribution as an object of scipy."""
@@ -76,8 +76,10 @@ class Family:
             return np.asarray(at + np.array([np.log(factor), 0.0]))
         return np.asarray(at * np.array([factor, 1.0]) + np.array([0.0, np.log(factor)]))
 
-    def _arguments(self, at: Float64) -> dict[str, Any]:
-        return self._located(at[:, :1], at[:, 1:])
+    def _of(self, function: Callable[..., Float64], at: Float64, values: Float64) -> Float64:
+        """One of scipy's functions, which may overflow far out, where no fit ends."""
+        with np.errstate(all="ignore"):
+            return np.asarray(function(values, **self._located(at[:, :1], at[:, 1:])))
 
     def _located(self, one: Float64, two: Float64) -> dict[str, Any]:
         return {"loc": self.location, **self.arguments(one, two)}
