@@ -209,7 +209,7 @@ def test_bad_input() -> None:
     flat = random_network(NetworkFamily.DENSE, 0, inputs=3)
     others = {
         "shape": random_network(NetworkFamily.DENSE, 0, inputs=4),
-        "so many classes: 4": random_network(NetworkFamily.DENSE, 0, inputs=3, outputs=4),
+        "this number of classes: 4": random_network(NetworkFamily.DENSE, 0, inputs=3, outputs=4),
         r"in 0.0:2.0": random_network(NetworkFamily.DENSE, 0, inputs=3, domain=(0.0, 2.0)),
         "type float64": random_network(NetworkFamily.DENSE, 0, inputs=3, dtype=np.float64),
     }

@@ -125,7 +125,7 @@ class Head:
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Between which scores are outputs; None if they are no clamped scores."""
+        """Between which scores are outputs; None if scores are not clamped."""
         return self.saturation.limits
 
     @property

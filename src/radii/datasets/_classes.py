@@ -23,7 +23,7 @@ from radii.errors import DataError, did_you_mean
 Int64 = npt.NDArray[np.int64]
 
 MAX_LABEL = 1 << 31
-"""No classifier has so many outputs; keeps the conversion of floats to integers exact."""
+"""More outputs than any classifier has; keeps the conversion of floats to integers exact."""
 
 MOST_NAMED = 10
 """Class names in a message."""

@@ -110,7 +110,7 @@ def save_pictures(folder: Path, parts: Sequence[Dataset]) -> None:
     for part in parts:
         images = part.images
         if images.ndim != 4 or images.shape[1] not in (1, 3):
-            raise DataError(f"{part.title}: {extent(part.shape)} is no picture, grey or coloured")
+            raise DataError(f"{part.title}: {extent(part.shape)} is not a picture")
         if images.min() < 0 or images.max() > 1:
             raise DataError(f"{part.title}: has values outside 0 to 1, which pictures cannot hold")
     with writing(folder, DataError):

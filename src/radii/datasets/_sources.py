@@ -296,7 +296,7 @@ def _check_exists(path: Path) -> None:
 
 
 def _read_layout(path: Path, split: str | None) -> Dataset | None:
-    """A published set in its official layout; None if it is none."""
+    """A published set in its official layout; None if the files are something else."""
     with open_tree(path) as tree:
         layout = recognise(tree, known_layouts())
         if layout is None:

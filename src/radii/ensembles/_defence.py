@@ -61,8 +61,8 @@ def _loss(weights: Sequence[Fraction], families: Sequence[FoolableSets]) -> Frac
     return Fraction(sum(losses, Fraction(0))) / len(families)
 
 
-# At most so many deterministic attacks. Of one of them only its profile matters: how many points
-# it fools each classifier at. The best few profiles are chosen by an integer program.
+# Mixes of a limited number of deterministic attacks. All that matters of an attack is its profile: at
+# how many points it fools each classifier. An integer program chooses the best few profiles.
 
 
 def allowed_as_listed(family: AllowedSets) -> ListedSets:

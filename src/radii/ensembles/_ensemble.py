@@ -294,7 +294,7 @@ def _check_alike(first: Network, other: Network) -> None:
     for what, (one, two), is_same in (
         ("inputs of shape", shapes, _are_alike(*shapes)),
         ("inputs of type", types, types[0] == types[1]),
-        ("inputs of so many classes:", classes, classes[0] == classes[1]),
+        ("inputs of this number of classes:", classes, classes[0] == classes[1]),
         ("inputs in", domains, _same_domain(first, other)),
     ):
         if not is_same:

@@ -209,7 +209,7 @@ class JointResult:
     """What is known of a set of classifiers at a point: NOT_ROBUST means that it can be fooled.
 
     ROBUST: no perturbation within `eps` fools all of `classifiers`; `margin` and `arithmetic` are
-    those of the proof. Without a proof, as of a point that was replayed itself, there is none.
+    those of the proof; a point that was replayed itself has neither.
     """
 
     classifiers: int
@@ -277,7 +277,7 @@ def decide_jointly(
 
 
 def _weaker(one: Arithmetic, other: Arithmetic) -> Arithmetic:
-    """That in which a proof holds of which a part was proven in each."""
+    """The weakest arithmetic among the parts of a proof."""
     return min(one, other, key=lambda each: each.strength)
 
 

@@ -103,7 +103,8 @@ class Records:
 
 
 def read_ensemble_results(directory: Path) -> EnsembleResults:
-    """All that a directory keeps; a StoreError if a run is writing there, or it is none of ours."""
+    """All that a directory keeps; a StoreError if a run is writing there or it
+    holds no ensemble."""
     with EnsembleStore.open(directory) as store, explaining_damage(directory):
         identity = store.identity()
         points = tuple(map(_point, store.rows("points")))

@@ -85,7 +85,7 @@ class ImpossibleSet:
 
 @dataclass(frozen=True, slots=True)
 class CriticalEps:
-    """The ensemble is proven robust at `lower` and broken at `upper`; None where there is none."""
+    """The ensemble is proven robust at `lower` and broken at `upper`; None: not known."""
 
     alpha: float
     lower: float | None
@@ -235,7 +235,7 @@ class EnsembleStudy:
         return RandomizedAttack.measured(probabilities, perturbed, len(self.ensemble))
 
     def value_of_few(self, game: GameValue, attacks: int) -> tuple[Fraction, Fraction]:
-        """Between what the value is if the attacker mixes at most so many deterministic attacks.
+        """The bracket of the value against mixes of at most `attacks` deterministic attacks.
 
         The lower side is attained by replayed inputs; the upper one is believed, as the integer
         program that finds it is solved by HiGHS.

@@ -23,7 +23,7 @@ from radii.vnnlib._results import Outcome
 
 @dataclass(frozen=True, slots=True)
 class ListedInstance:
-    """A line of the list, with paths as they stand there; `wrong` says why it is none."""
+    """A line of the list, with paths as they stand there; `wrong` says why it cannot be used."""
 
     line: int
     onnx: str
