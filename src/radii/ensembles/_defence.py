@@ -61,8 +61,8 @@ def _loss(weights: Sequence[Fraction], families: Sequence[FoolableSets]) -> Frac
     return Fraction(sum(losses, Fraction(0))) / len(families)
 
 
-# Mixes of a limited number of deterministic attacks. All that matters of an attack is its profile: at
-# how many points it fools each classifier. An integer program chooses the best few profiles.
+# Mixes of a limited number of deterministic attacks. All that matters of an attack is its profile:
+# at how many points it fools each classifier. An integer program chooses the best few profiles.
 
 
 def allowed_as_listed(family: AllowedSets) -> ListedSets:
