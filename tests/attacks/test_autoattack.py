@@ -10,11 +10,11 @@ from radii.attacks import AutoAttack
 from radii.attacks._autoattack import (
     _cross_entropy,
     _targeted_ratio,
-    checkpoints,
-    descend,
+    descend_loss,
     fast_boundary,
 )
 from radii.attacks._batches import Batch, Clock, batches
+from radii.attacks._fixed_radius import checkpoints
 from radii.attacks._square import square_search, window_share
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.problem import Norm, Query, Verdict
@@ -74,7 +74,7 @@ def test_apgd_breaks_a_linear_classifier_just_beyond_its_radius_only(norm: Norm,
     for part, is_broken in ((1.02, True), (0.99, False)):
         batch, _ = batch_of(classifier, norm, part)
         rows = list(range(len(batch.owners)))
-        assert bool(descend(batch, rows, loss, 100, 0, Clock())) is is_broken
+        assert bool(descend_loss(batch, rows, loss, 100, 0, Clock())) is is_broken
 
 
 @pytest.mark.parametrize("norm", NORMS)

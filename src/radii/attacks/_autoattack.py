@@ -21,6 +21,7 @@ from torch.nn.functional import softplus
 
 from radii.attacks._base import BatchAttack
 from radii.attacks._batches import Batch, Clock
+from radii.attacks._fixed_radius import AdaptiveDescent, descend
 from radii.attacks._geometry import SMALLEST_DIVISOR, DomainRows
 from radii.attacks._objectives import PointLoss
 from radii.attacks._square import square_search
@@ -33,14 +34,6 @@ TARGETS = 9
 """Classes that the targeted parts try: those with the largest logits at the input."""
 EVALUATIONS = 5000
 """Evaluations of Square for each query."""
-FIRST_STEP = 2.0
-"""Length of APGD's first steps, as a part of the radius."""
-MOMENTUM = 0.75
-"""Weight of the new step in APGD; the rest is that of the last one."""
-RISING_SHARE = 0.75
-"""With fewer successful steps than this share between two checkpoints, APGD halves its steps."""
-FIRST_PERIOD, SHORTER_BY, LEAST_PERIOD = 0.22, 0.03, 0.06
-"""Parts of all steps: the first checkpoint, how much shorter each period is, and the shortest."""
 FAB_BIAS = 0.1
 """The largest weight of the step from the input in FAB's biased step."""
 FAB_OVERSHOOT = 1.05
@@ -95,11 +88,11 @@ class AutoAttack(BatchAttack):
             limit = clock.share(4 - part)
             if part == 0:
                 rows = [nearest[owner][0] for owner in going]
-                closest |= descend(batch, rows, _cross_entropy, self.steps, seed, limit)
+                closest |= descend_loss(batch, rows, _cross_entropy, self.steps, seed, limit)
                 continue
             rows = [task for owner in going for task in nearest[owner]]
             if part == 1:
-                closest |= descend(batch, rows, _targeted_ratio, self.steps, seed, limit)
+                closest |= descend_loss(batch, rows, _targeted_ratio, self.steps, seed, limit)
             elif part == 2:
                 closest |= fast_boundary(batch, rows, self.steps, limit)
             else:
@@ -152,92 +145,22 @@ def _targeted_ratio(own: Tensor, _: Tensor, scores: Tensor) -> Tensor:
     return own / (spread + SMALLEST_DIVISOR)
 
 
-def checkpoints(steps: int) -> list[int]:
-    """The steps after which APGD looks at what was gained."""
-    places, before, at = [], 0.0, FIRST_PERIOD
-    while (step := math.ceil(round(at * steps, 9))) < steps:
-        places.append(step)
-        before, at = at, at + max(at - before - SHORTER_BY, LEAST_PERIOD)
-    return list(dict.fromkeys(places))
-
-
-class _AutoDescent:
-    """The state of all rows of one run; losses are minimised."""
-
-    def __init__(self, points: Tensor, radii: Tensor) -> None:
-        self.points, self.before = points, points
-        self.sizes = FIRST_STEP * radii
-        self.best_points = points.clone()
-        self.best = torch.full_like(radii, math.inf)
-        self.best_then = self.best.clone()
-        self.last = self.best.clone()
-        self.successes = torch.zeros_like(radii)
-        self.has_halved = torch.ones_like(radii, dtype=torch.bool)
-
-    def keep(self, going: Tensor) -> None:
-        """Forget the rows that have stopped."""
-        for name, values in vars(self).items():
-            setattr(self, name, values[going])
-
-    def weigh(self, losses: Tensor) -> None:
-        self.successes += losses < self.last
-        self.last = losses
-        is_better = losses < self.best
-        self.best = torch.where(is_better, losses, self.best)
-        self.best_points = torch.where(is_better[:, None], self.points, self.best_points)
-
-    def look(self, period: int) -> None:
-        """Halve where too few steps were successful, or nothing was gained at a kept length."""
-        few = self.successes < RISING_SHARE * period
-        stuck = ~self.has_halved & (self.best >= self.best_then)
-        self.has_halved = few | stuck
-        self.sizes = torch.where(self.has_halved, self.sizes / 2, self.sizes)
-        again = self.has_halved[:, None]
-        self.points = torch.where(again, self.best_points, self.points)
-        self.last = torch.where(self.has_halved, self.best, self.last)
-        self.best_then = self.best.clone()
-        self.successes = torch.zeros_like(self.successes)
-
-    def step(self, batch: Batch, tasks: Tensor, gradients: Tensor, *, is_first: bool) -> None:
-        wide = torch.full_like(batch.room.low, math.inf)
-        moved = batch.geometry.step(self.points, gradients, self.sizes, DomainRows(-wide, wide))
-        moved = batch.projected(moved, tasks)
-        if not is_first:
-            carried = MOMENTUM * (moved - self.points) + (1 - MOMENTUM) * (
-                self.points - self.before
-            )
-            moved = batch.projected(self.points + carried, tasks)
-        self.before, self.points = self.points, moved
-
-
-def descend(
+def descend_loss(
     batch: Batch, rows: Sequence[int], loss: PointLoss, steps: int, seed: int, clock: Clock
 ) -> Found:
     """APGD, one row for each given task; those of a query stop once one of them breaks it."""
-    tasks, closest = torch.tensor(rows), Found()
-    state = _AutoDescent(_starts(batch, tasks, seed), batch.radii_of(tasks))
-    looks = checkpoints(steps)
-    looked_at = 0
-    for step in range(steps + 1):
-        if len(tasks) == 0 or clock.is_over:
-            break
-        depths, losses, gradients = batch.objective.losses(state.points, tasks, loss)
-        if bool((depths <= 0).any()):
-            closest |= _closest(batch, state.points, batch.owners[tasks], depths)
-            going = ~torch.isin(batch.owners[tasks], torch.tensor(list(closest)))
-            tasks, losses, gradients = tasks[going], losses[going], gradients[going]
-            state.keep(going)
-            if len(tasks) == 0:
-                break
-        state.weigh(losses)
-        if step in looks:
-            # The gradient at the best point is that of the next step.
-            state.look(step - looked_at)
-            looked_at = step
-            _, losses, gradients = batch.objective.losses(state.points, tasks, loss)
-        if step < steps:
-            state.step(batch, tasks, gradients, is_first=step == 0)
-    return closest
+    tasks, objective = torch.tensor(rows), batch.objective
+    wide = torch.full_like(batch.room.low, math.inf)
+    points, radii = _starts(batch, tasks, seed), batch.radii_of(tasks)
+    return descend(
+        batch,
+        tasks,
+        AdaptiveDescent(points, radii, steps, DomainRows(-wide, wide)),
+        steps=steps,
+        clock=clock,
+        evaluate=functools.partial(objective.losses, loss=loss),
+        depths_of=lambda some: functools.partial(objective.least_depths, owners=batch.owners[some]),
+    )
 
 
 def _starts(batch: Batch, tasks: Tensor, seed: int) -> Tensor:

@@ -117,9 +117,9 @@ class AttackConformance:
     @pytest.mark.parametrize("table", TABLES)
     def test_it_does_not_lose_to_uniform_sampling_of_steps(self, table: str) -> None:
         """The same on a function that is constant in pieces, as that of a forest is."""
+        if self.make().needs_gradient:
+            pytest.skip("needs gradients, which are 0 there")
         network, norm = TABLES[table].network(seed=0, has_steps=True), max(self.make().norms)
-        if self.make().gradient_refusal(network) is not None:
-            pytest.skip("needs gradients")
         wins, decided = sampling_wins(self.make(), network, TABLES[table].queries(network, norm, 0))
         assert not loses_to_sampling(wins, decided), f"sampling is closer at {wins} of {decided}"
 

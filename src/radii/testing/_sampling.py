@@ -44,7 +44,7 @@ class Table:
 
     def network(self, seed: int, *, has_steps: bool = False) -> Network:
         """A random network on features divided by their ranges; with `has_steps` it reads whether
-        they are above random limits, as a forest does, and has no gradient."""
+        they are above random limits, as a forest does, and its gradient is 0."""
         rng, size = np.random.default_rng([seed, 3]), len(self.ranges)
         sketch = Sketch(["n", size])
         value = sketch.apply("Mul", "x", sketch.constant(1 / self.ranges))
