@@ -21,7 +21,7 @@ from torch.nn.functional import softplus
 
 from radii.attacks._base import BatchAttack
 from radii.attacks._batches import Batch, Clock
-from radii.attacks._fixed_radius import AdaptiveDescent, descend
+from radii.attacks._fixed_radius import AdaptiveSteps, descend
 from radii.attacks._geometry import SMALLEST_DIVISOR, DomainRows
 from radii.attacks._objectives import PointLoss
 from radii.attacks._square import square_search
@@ -155,7 +155,7 @@ def descend_loss(
     return descend(
         batch,
         tasks,
-        AdaptiveDescent(points, radii, steps, DomainRows(-wide, wide)),
+        AdaptiveSteps(points, radii, steps, DomainRows(-wide, wide)),
         steps=steps,
         clock=clock,
         evaluate=functools.partial(objective.losses, loss=loss),

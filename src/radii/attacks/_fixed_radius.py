@@ -46,7 +46,7 @@ class _FixedRadius(BatchAttack):
         self.seconds = seconds
 
     @abstractmethod
-    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> Descent:
+    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> ConstantSteps:
         """How rows move that begin at `points`."""
 
     @property
@@ -85,7 +85,7 @@ Evaluation = Callable[[Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 def descend(
     batch: Batch,
     tasks: Tensor,
-    descent: Descent,
+    descent: ConstantSteps,
     *,
     steps: int,
     clock: Clock,
@@ -114,7 +114,7 @@ def descend(
     return closest
 
 
-class Descent:
+class ConstantSteps:
     """Rows that move by steps of a constant length."""
 
     def __init__(self, points: Tensor, sizes: Tensor) -> None:
@@ -132,7 +132,7 @@ class Descent:
         self.points = batch.projected(moved, tasks)
 
 
-class AdaptiveDescent(Descent):
+class AdaptiveSteps(ConstantSteps):
     """APGD's steps with momentum, halved at checkpoints where too little was gained.
 
     Croce and Hein, "Reliable evaluation of adversarial robustness with an ensemble of diverse
@@ -205,8 +205,8 @@ class Fgsm(_FixedRadius):
     def __init__(self, *, seconds: float = math.inf) -> None:
         super().__init__(steps=1, restarts=1, seconds=seconds)
 
-    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> Descent:
-        return Descent(points, radii)
+    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> ConstantSteps:
+        return ConstantSteps(points, radii)
 
 
 class Pgd(_FixedRadius):
@@ -225,8 +225,8 @@ class Pgd(_FixedRadius):
         super().__init__(steps=steps, restarts=restarts, seconds=seconds)
         self.step = step
 
-    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> Descent:
-        return Descent(points, self.step * radii)
+    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> ConstantSteps:
+        return ConstantSteps(points, self.step * radii)
 
 
 class Apgd(_FixedRadius):
@@ -237,5 +237,5 @@ class Apgd(_FixedRadius):
     def __init__(self, *, steps: int = 80, restarts: int = 3, seconds: float = math.inf) -> None:
         super().__init__(steps=steps, restarts=restarts, seconds=seconds)
 
-    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> Descent:
-        return AdaptiveDescent(points, radii, self.steps, batch.room)
+    def descent(self, batch: Batch, points: Tensor, radii: Tensor) -> ConstantSteps:
+        return AdaptiveSteps(points, radii, self.steps, batch.room)
