@@ -45,3 +45,11 @@ def test_lines_prove_nothing_that_is_false_or_out_of_time() -> None:
     assert prove_by_lines(session, inside, Limits(30.0))
     assert not prove_by_lines(session, outside, Limits(30.0))
     assert not prove_by_lines(session, inside, Limits(0.0))
+
+
+def test_a_glance_at_a_small_smooth_network_proves_by_crown() -> None:
+    """There is no tree whose root would be as quick."""
+    network = product_of_means()
+    instance = instance_at(network, np.full(INPUTS, 0.5))
+    assert BranchAndBound().glance(network, instance, 0.09, Limits(30.0)).lower == 0.09
+    assert BranchAndBound().glance(network, instance, 0.101, Limits(30.0)).lower == 0.0

@@ -18,7 +18,7 @@ from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward,
 from radii.bounds._relu_form import fuse
 from radii.bounds._supports import Supports
 from radii.networks import Interval, Network
-from radii.problem import FLOAT, Arithmetic, Ball, Box
+from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Limits
 
 CHOICES_AT_ONCE = 1 << 21
 """How many choices are optimised at once: 16 MB in float64, a few times."""
@@ -50,10 +50,11 @@ def alpha_crown_bounds(
 
 
 class OptimisedPass:
-    """Bounds rows like `backward`, after so many steps of ascent of their choices."""
+    """Bounds rows like `backward`, after so many steps of ascent of their choices, or as many as
+    there is time for."""
 
-    def __init__(self, steps: int) -> None:
-        self.steps = steps
+    def __init__(self, steps: int, limits: Limits = UNLIMITED) -> None:
+        self.steps, self.limits = steps, limits
 
     def __call__(self, state: State, rows: LinearFunctions) -> LinearBounds:
         units = sum(layer.size for layer in state.network.layers[: len(state.lines)])
@@ -69,6 +70,8 @@ class OptimisedPass:
             return best
         ascent = Ascent([Choices(held, most=1.0) for held in choices.values()])
         for _ in range(self.steps):
+            if self.limits.is_over:
+                return best
             bounds, gradients = _with_gradients(state, rows, choices)
             best = _better(best, bounds)
             ascent.climb([gradients.get(number) for number in choices])

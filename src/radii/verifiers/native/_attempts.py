@@ -24,7 +24,7 @@ from radii.verifiers.native._certificates import certificate_of
 from radii.verifiers.native._crown_proofs import crown_log, has_relu_alone, least_margin
 from radii.verifiers.native._form import ProofForm, is_piecewise_linear
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
-from radii.verifiers.native._line_proofs import prove_by_lines
+from radii.verifiers.native._line_proofs import has_many_inputs, prove_by_lines
 from radii.verifiers.native._mapped_reduction import mapped_reduction
 from radii.verifiers.native._nodes import Frontier
 from radii.verifiers.native._patience import Patience
@@ -228,7 +228,7 @@ def prove_by_inputs(
     the region is bounded as a whole first, with ever better lines."""
     network, started = session.network, time.monotonic()
     check_bounded(network, specification)
-    if _has_many_inputs(session) and prove_by_lines(session, specification, limits):
+    if has_many_inputs(session) and prove_by_lines(session, specification, limits):
         certify = proven_again(session, specification, limits, started)
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     candidates = Candidates(network, specification, session.settings.candidates)
@@ -248,11 +248,6 @@ def prove_by_inputs(
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     message = _overflow(session, specification)
     return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
-
-
-def _has_many_inputs(session: ProofSession) -> bool:
-    inputs = session.network.graph.nodes[0].size
-    return inputs > session.settings.lines.more_inputs_than
 
 
 def _overflow(session: ProofSession, specification: Specification) -> str:

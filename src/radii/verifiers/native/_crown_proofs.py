@@ -15,7 +15,7 @@ import torch
 from radii.bounds import OFFSET_ROUNDING, Fusion, Multipliers, Rows, State, bound_rows
 from radii.networks import Relu
 from radii.problem import REAL, UNLIMITED, Halfspaces, Limits, Specification
-from radii.verifiers.native._form import ProofForm
+from radii.verifiers.native._form import ProofForm, is_piecewise_linear
 from radii.verifiers.native._proof_log import Ground, ProofLog, slope_bytes
 from radii.verifiers.native._session import ProofSession
 
@@ -27,11 +27,13 @@ def crown_margin(
     *,
     on_intervals: bool = False,
 ) -> float:
-    """How far CROWN alone keeps it from a violation: above 0 is a proof. Small networks are not
-    tried, since the tree's own root is as quick: -inf. `on_intervals` is a small part of the work.
+    """How far CROWN alone keeps it from a violation: above 0 is a proof. Small networks with a tree
+    are not tried, since the tree's own root is as quick: -inf. `on_intervals` is a small part of
+    the work.
     """
     form = ProofForm.of(session.network, specification, session.arithmetic)
-    if not form.violations or form.arguments < session.settings.crown_first_units:
+    is_small = form.arguments < session.settings.crown_first_units
+    if not form.violations or (is_small and is_piecewise_linear(session.network, specification)):
         return -math.inf
     return least_margin(session, form, specification, limits, on_intervals=on_intervals)
 

@@ -36,6 +36,12 @@ class _ExpiredError(Exception):
     """The limits expired in the middle of a pass."""
 
 
+def has_many_inputs(session: ProofSession) -> bool:
+    """Too many to cut boxes of."""
+    inputs = session.network.graph.nodes[0].size
+    return inputs > session.settings.lines.more_inputs_than
+
+
 def prove_by_lines(session: ProofSession, specification: Specification, limits: Limits) -> bool:
     """Whether linear bounds over the region show that no input violates the specification."""
     stated = specification.requirement.violations or ()
@@ -116,7 +122,7 @@ class _PolledPass:
 
     def __init__(self, limits: Limits, steps: int) -> None:
         self.limits = limits
-        self._optimised = OptimisedPass(steps) if steps else None
+        self._optimised = OptimisedPass(steps, limits) if steps else None
 
     def __call__(self, state: State, rows: LinearFunctions) -> LinearBounds:
         if self.limits.expired is not None:

@@ -43,6 +43,7 @@ from radii.verifiers.native._attempts import (
 from radii.verifiers.native._candidates import shortened
 from radii.verifiers.native._climb import Climb
 from radii.verifiers.native._crown_proofs import crown_margin, margin_at
+from radii.verifiers.native._line_proofs import has_many_inputs
 from radii.verifiers.native._nodes import Frontier
 from radii.verifiers.native._patience import Patience
 from radii.verifiers.native._questions import (
@@ -196,7 +197,9 @@ class _Prover:
     def rise(self, climb: Climb) -> None:
         """What quick proofs reach."""
         session, first = self.session, Query(self.instance, climb.values[0]).specification
-        if is_one_question(session.network, first) and not splits_inputs(session, first):
+        if not is_one_question(session.network, first):
+            return
+        if has_many_inputs(session) or not splits_inputs(session, first):
             at_zero = margin_at(session, first, self.instance.outputs)
             climb.rise(self.margin_on_intervals, self.certify_on_intervals, at_zero)
             climb.rise(self.margin, self.certify, at_zero)
