@@ -82,10 +82,10 @@ from .page._board import Board as Board
 from .page._board import make_board as make_board
 from .page._board import write_board as write_board
 from .page._card import card as card
-from .page._comparison import write_comparison as write_comparison
 from .page._findings import finding_sentences as finding_sentences
 from .page._page import render_live_page as render_live_page
 from .page._page import render_page as render_page
+from .page._page import write_comparison as write_comparison
 from .page._page import write_report as write_report
 from .page._payload import Payload as Payload
 from .page._payload import make_payload as make_payload

@@ -12,13 +12,15 @@ import html
 import importlib.util
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from radii.errors import DataError
-from radii.views.page._payload import Payload
+from radii.statistics import Run
+from radii.views._json import plain_json
+from radii.views.page._payload import PICTURE_BYTES, Payload, payload_of
 
 PAGE_SCRIPTS = (
     *("dom", "data", "state", "tables", "cloud", "charts"),
@@ -71,6 +73,28 @@ def render_sheet(
 def write_report(payload: Payload, path: Path) -> None:
     """Write the report's page; the folder must exist."""
     write_page(render_page(payload), path)
+
+
+def write_comparison(
+    runs: Sequence[Run],
+    statistics: Mapping[str, Any],
+    path: Path,
+    *,
+    title: str = "Comparison",
+    picture_bytes: int = PICTURE_BYTES,
+) -> None:
+    """Write a page with networks side by side, input by input; the folder must exist.
+
+    `statistics` are those that `radii compare --json` prints of these runs. The first networks of
+    the first two runs are shown first, or the first two of the only run.
+    """
+    payload = payload_of(runs, title=title, picture_bytes=picture_bytes)
+    first = [run.networks[0] for run in runs[:2]]
+    if len(runs) == 1:
+        first = [*runs[0].networks, ""][:2]
+    facts = {**payload.facts, "statistics": plain_json(statistics), "first": first}
+    page = render_sheet(facts, payload.columns, payload.pictures, script="comparison")
+    write_page(page, path)
 
 
 def write_page(page: str, path: Path) -> None:
