@@ -102,10 +102,15 @@ def add_axes(figure: Figure, rows: int = 1, columns: int = 1, place: int = 1) ->
     return axes
 
 
-def last_edge(distribution: Distribution) -> float:
-    """Where curves over eps end: a little beyond the largest finite side of any bracket."""
+def largest_side(distribution: Distribution) -> float:
+    """The largest finite side of any bracket."""
     finite = distribution.upper[np.isfinite(distribution.upper)]
-    return 1.05 * max([*finite, *distribution.lower]) or 1.0
+    return float(max(finite.max(initial=0.0), distribution.lower.max(initial=0.0)))
+
+
+def last_edge(distribution: Distribution) -> float:
+    """Where curves over eps end: a little beyond the largest finite side."""
+    return 1.05 * largest_side(distribution) or 1.0
 
 
 def step_edges(distribution: Distribution, end: float) -> Float64:

@@ -15,6 +15,7 @@ import numpy as np
 
 from radii.statistics import CATALOGUE, Float64, inputs_with_radius, proof_scope
 from radii.terminal import plain
+from radii.views.figures._style import largest_side
 
 if TYPE_CHECKING:
     from radii.statistics import Distribution, Share, ValueRange
@@ -155,8 +156,7 @@ def _shown_eps(distribution: Distribution) -> list[float]:
 
 def _round_eps(distribution: Distribution) -> list[float]:
     """A few round values above 0, up to where the curves end."""
-    sides = np.concatenate([distribution.lower, distribution.upper])
-    largest = float(sides[np.isfinite(sides)].max(initial=distribution.only_eps or 0.0))
+    largest = max(largest_side(distribution), distribution.only_eps or 0.0)
     if largest <= 0:
         return []
     power = 10.0 ** math.floor(math.log10(largest / 5))

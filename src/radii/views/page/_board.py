@@ -36,6 +36,7 @@ from radii.statistics import (
 )
 from radii.store import STORE_FILE, Store, StoredSettings
 from radii.views._json import plain_json
+from radii.views.figures._style import largest_side
 from radii.views.page._findings import NORM_TITLES
 from radii.views.page._page import render_sheet, write_page
 from radii.views.page._pictures import PackedArrays
@@ -213,7 +214,7 @@ def _table(members: Sequence[Measured], eps: tuple[float, ...]) -> BoardTable:
     norm = run.settings.norm
     source = str(run.settings.source or run.place.name)
     chosen = eps or (_typical_eps([part for *_, part in members], run.settings),)
-    top = 1.05 * max((*(_largest(part) for *_, part in members), *chosen)) or 1.0
+    top = 1.05 * max((*(largest_side(part) for *_, part in members), *chosen)) or 1.0
     norm_title = "norm unknown" if norm is None else NORM_TITLES[norm]
     property_name = _property(run, part)
     return BoardTable(
@@ -231,17 +232,13 @@ def _table(members: Sequence[Measured], eps: tuple[float, ...]) -> BoardTable:
 def _typical_eps(parts: Sequence[Distribution], settings: StoredSettings) -> float:
     """About the median radius of the median network: where networks are told apart best."""
     medians = [part.median()[0] for part in parts]
-    middle = float(np.median(medians)) or float(np.median([_largest(part) for part in parts])) / 4
+    middle = (
+        float(np.median(medians)) or float(np.median([largest_side(part) for part in parts])) / 4
+    )
     if settings.grid is None:
         return float(f"{middle:.2g}")
     values = np.array(settings.grid.values)
     return float(values[np.argmin(np.abs(values - middle))])
-
-
-def _largest(part: Distribution) -> float:
-    """Of all finite sides."""
-    finite = part.upper[np.isfinite(part.upper)]
-    return float(max(finite.max(initial=0.0), part.lower.max(initial=0.0)))
 
 
 def _entry(run: Run, number: int, part: Distribution, eps: Sequence[float]) -> BoardEntry:

@@ -35,6 +35,7 @@ from radii.statistics import (
 )
 from radii.store import ENSEMBLE_FILE, STORE_FILE, SearchStep
 from radii.views._json import plain_json
+from radii.views.figures._style import last_edge
 from radii.views.page._ensembles import ensemble_objects, ensemble_sentences
 from radii.views.page._findings import are_comparable, notes, summary_sentences
 from radii.views.page._pictures import PackedArrays, feature_names, pack_pictures
@@ -387,9 +388,7 @@ def _disagreements(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 def _eps_axis(runs: Sequence[Run], counted: Distribution) -> dict[str, float]:
     """From 0 to beyond the largest radius; it starts at the typical median."""
-    finite = counted.upper[np.isfinite(counted.upper)]
-    largest = float(max(finite.max(initial=0.0), counted.lower.max(initial=0.0)))
-    top = 1.05 * largest or 1.0
+    top = last_edge(counted)
     medians = [part.median()[0] for part in counted.by_network().values()]
     start = float(np.median(medians)) or top / 4
     grids = [run.settings.grid for run in runs]
