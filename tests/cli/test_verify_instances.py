@@ -93,7 +93,7 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Nothing is decided for real; the limits of what was asked."""
     asked: list[float] = []
 
-    def decide(args: object, started: float, seconds: float, memory: object) -> VerifyResult:
+    def decide(args: object, started: float, seconds: float) -> VerifyResult:
         asked.append(seconds)
         return VerifyResult(Verification(Outcome.UNSAT), "nobody")
 
@@ -240,7 +240,7 @@ def test_a_second_try_does_not_take_the_counterexample_away(
 ) -> None:
     """The same instance twice, the second time with too little time."""
 
-    def decide(args: object, started: float, seconds: float, memory: object) -> VerifyResult:
+    def decide(args: object, started: float, seconds: float) -> VerifyResult:
         if seconds < 5:
             return VerifyResult(Verification(Outcome.TIMEOUT), "nobody")
         values = np.zeros(2), np.zeros(2)

@@ -103,9 +103,8 @@ def run(args: argparse.Namespace) -> int:
     _check_writable(args.out, "--out")
     _check_writable(args.certificate, "--certificate")
 
-    work = (args, started, allowed, args.memory)
     is_limited = args.memory is not None or allowed < math.inf
-    result = decide_in_time(*work) if is_limited else decide(*work)
+    result = (decide_in_time if is_limited else decide)(args, started, allowed)
     if result.message and result.replayed_on is None:
         note(result.message)
     text = str(result.verification)
@@ -134,9 +133,7 @@ class VerifyResult:
     """Of each proof that `unsat` needs, in order."""
 
 
-def decide(
-    args: argparse.Namespace, started: float, seconds: float, memory: int | None
-) -> VerifyResult:
+def decide(args: argparse.Namespace, started: float, seconds: float) -> VerifyResult:
     """Read the property, load the network, decide. Limits hold as far as solvers look at them."""
     from radii.vnnlib import read_problem
 
@@ -158,7 +155,7 @@ def decide(
         options["certificates"] = True
     verifier = verifiers.get(args.verifier, arithmetic=args.arithmetic, **options)
     network = _network_of_problem(args.network, problem)
-    limits = verifiers.Limits(seconds, memory, started=started)
+    limits = verifiers.Limits(seconds, args.memory, started=started)
     decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
     return VerifyResult(
         decision.verification,
@@ -171,15 +168,13 @@ def decide(
     )
 
 
-def decide_in_time(
-    args: argparse.Namespace, started: float, seconds: float, memory: int | None
-) -> VerifyResult:
+def decide_in_time(args: argparse.Namespace, started: float, seconds: float) -> VerifyResult:
     """`decide` in a process that is ended at its limits, whatever it is doing then."""
     from radii.processes import Ending, StoppedCall, call_guarded
     from radii.vnnlib import Outcome, Verification
 
-    work = (args, started, seconds, memory)
-    result = call_guarded(decide, *work, until=started + seconds, memory_bytes=memory)
+    work = (args, started, seconds)
+    result = call_guarded(decide, *work, until=started + seconds, memory_bytes=args.memory)
     if not isinstance(result, StoppedCall):
         return result
     if result.ending in (Ending.TIME_LIMIT, Ending.CPU_LIMIT):
@@ -312,7 +307,7 @@ def _decide_instance(
             network = _existing(folder / listed.onnx, NetworkError)
             property_ = _existing(folder / listed.vnnlib, SpecificationError)
             one = argparse.Namespace(**{**vars(args), "network": network, "property": property_})
-            result = decide_in_time(one, started, listed.seconds, args.memory)
+            result = decide_in_time(one, started, listed.seconds)
             outcome, preparing = result.verification.outcome.value, result.reading_seconds
             message = "" if result.replayed_on else result.message
             _keep(result, counterexample)
