@@ -18,11 +18,8 @@ from .figures._classes import spread_curves as spread_curves
 from .figures._classes import target_tables as target_tables
 from .figures._convergence import draw_convergence as draw_convergence
 from .figures._convergence import draw_repetition as draw_repetition
-from .figures._counterexamples import FEWEST_PIXELS as FEWEST_PIXELS
 from .figures._counterexamples import as_picture as as_picture
 from .figures._counterexamples import draw_counterexamples as draw_counterexamples
-from .figures._counterexamples import is_picture as is_picture
-from .figures._curves import Metric as Metric
 from .figures._curves import RunTimes as RunTimes
 from .figures._curves import ShareCurve as ShareCurve
 from .figures._curves import constraint_curves as constraint_curves
@@ -90,7 +87,6 @@ from .page._page import write_report as write_report
 from .page._payload import Payload as Payload
 from .page._payload import make_payload as make_payload
 from .page._payload import payload_of as payload_of
-from .page._payload import pictures_of as pictures_of
 from .page._server import LiveServer as LiveServer
 from .tables._comparison import comparison_object as comparison_object
 from .tables._comparison import comparison_parts as comparison_parts
@@ -102,16 +98,13 @@ from .tables._ensembles import game_object as game_object
 from .tables._ensembles import game_parts as game_parts
 from .tables._guarantees import curve_parts as curve_parts
 from .tables._guarantees import estimate_sentences as estimate_sentences
-from .tables._latex import ADDED_SPACE as ADDED_SPACE
 from .tables._latex import LatexConsole as LatexConsole
 from .tables._latex import latex_lines as latex_lines
 from .tables._latex import latex_row as latex_row
 from .tables._latex import latex_table as latex_table
-from .tables._latex import latex_text as latex_text
 from .tables._metrics import metrics_parts as metrics_parts
 from .tables._records import TableColumn as TableColumn
 from .tables._records import TableRecord as TableRecord
-from .tables._records import markdown_lines as markdown_lines
 from .tables._results import change_sentences as change_sentences
 from .tables._results import disagreement_objects as disagreement_objects
 from .tables._results import effort_tables as effort_tables
