@@ -1,4 +1,7 @@
-"""Attacks within a given radius: one step, projected descent, and descent that adapts its steps."""
+"""Attacks within a given radius: one step, projected descent, and APGD.
+
+`descend` moves the rows of any of them, those of AutoAttack's parts included.
+"""
 
 from __future__ import annotations
 
