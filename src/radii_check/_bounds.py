@@ -36,6 +36,7 @@ class Bounds:
     loss            by the node that reads a value: E, and what this checker itself rounds
     reach           by the node that reads a value: the largest absolute value that it may read
     lines           by node of smooth units: lines below and above the curve
+    reached         by node of smooth units: the largest absolute value of an argument
     """
 
     def __init__(self, network: Network, regions: Regions, widening: float, num: Numbers) -> None:
@@ -50,6 +51,7 @@ class Bounds:
         self.low, self.high = dict[int, Array](), dict[int, Array]()
         self.loss, self.reach = dict[int, Array](), dict[int, Array]()
         self.lines = dict[int, CurveLines]()
+        self.reached = dict[int, Array]()
         shape = network.units, regions.low.shape[1]
         self.lower, self.upper = np.full(shape, -np.inf), np.full(shape, np.inf)
         self.set_value(0, regions.low, regions.high)
@@ -69,7 +71,8 @@ class Bounds:
             elif number:
                 low, high = self.value_interval(number, node, tighten)
                 size = self.num.maximum(abs(low), abs(high))
-                self.set_value(number, low, high, self.errors.value_error(node, size))
+                error = self.errors.value_error(node, size, self.reached.get(number, 0.0))
+                self.set_value(number, low, high, error)
         self.argument_interval(self.end, self.network.output)
 
     def set_value(self, number: int, low: Array, high: Array, error: Array | float = 0.0) -> None:
@@ -117,6 +120,7 @@ class Bounds:
                 return num.maximum(low, 0.0), num.maximum(high, 0.0)
             assert node.curve is not None
             lines = node.curve.lines(low, high, num)
+            self.reached[number] = num.maximum(abs(low), abs(high))
             self.lines[number] = lines
             return lines.low, lines.high
         is_copy = node.kind in ("Copy", "Leaky")

@@ -46,13 +46,15 @@ class Call:
 
 
 class Builder:
-    """Nodes so far; `units` are numbered through. `is_single` says that something is computed in
+    """Nodes so far; `units` are numbered through, and `origins` are the operators that nodes were
+    read from. `is_single` says that something is computed in
     float32, `has_doubles` that something is in float64."""
 
     def __init__(self, num: Numbers, opset: int, shape: tuple[int, ...], has_doubles: bool) -> None:
         self.num, self.opset = num, opset
         self.has_doubles, self.is_single = has_doubles, not has_doubles
         self.units = 0
+        self.origins = dict[int, tuple[str, Call]]()
         self.nodes: list[Affine | Unit] = [Unit("Input", (), shape)]
 
     def shape(self, value: Value) -> tuple[int, ...]:

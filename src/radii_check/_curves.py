@@ -57,6 +57,13 @@ class Curve(ABC):
     def rounded_units(self, is_single: bool) -> float:
         """How far a runtime's values may be off, in units of the number type."""
 
+    def error(
+        self, reached: Array | float, size: Array, unit: float, smallest: float, is_single: bool
+    ) -> Array:
+        """How far a runtime's values may be off, for arguments up to `reached` and values up to
+        `size`, where the number type has this unit and this smallest normal number."""
+        return np.asarray(self.rounded_units(is_single) * unit + 0.0 * size)
+
     @abstractmethod
     def lines(self, low: Array, high: Array, num: Numbers) -> CurveLines:
         """Lines for arguments from `low` to `high`."""

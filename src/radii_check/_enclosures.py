@@ -93,11 +93,12 @@ class ErrorModel:
         own_error = value.size * ((gamma + value.narrowed) * (1 + OWN_ROUNDING))
         return np.asarray(own_error + value.error * (1 + gamma))
 
-    def value_error(self, node: Unit, size: Array) -> Any:
+    def value_error(self, node: Unit, size: Array, reached: Array | float = 0.0) -> Any:
         """How far a runtime's value of a nonlinear node may be off the exact function of what it
-        reads."""
+        reads, which is at most `reached`; the value is at most `size`."""
         if node.curve is not None:
-            return node.curve.rounded_units(self.is_single) * self.unit
+            numbers = (self.unit, self.smallest, self.is_single)
+            return node.curve.error(reached, size, *numbers)
         return size * (2 * self.unit) + self.smallest if node.kind == "Leaky" else 0.0
 
     def narrowing(self, factor: float) -> float:

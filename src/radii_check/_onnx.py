@@ -105,8 +105,9 @@ class _GraphReader:
         depends = "the network's output does not depend on its input"
         require_readable(is_node(last), depends)
         builder = self.builder
-        nodes = tuple(_with_biases(builder.nodes, last))
-        return Network(nodes, last, builder.units, builder.is_single, self.rounded_constant)
+        nodes, last = _without_unread(_with_biases(builder.nodes, last), last)
+        units = max((n.units.stop for n in nodes if isinstance(n, Unit)), default=0)
+        return Network(nodes, last, units, builder.is_single, self.rounded_constant)
 
     def sorted_nodes(self, output: str) -> list[onnx.NodeProto]:
         """Depth first from the output, each node behind those that it reads, its last input first:
@@ -176,7 +177,11 @@ class _GraphReader:
         require_known(is_known, kind if has_places else f"{kind} of such values")
         is_training = kind == "BatchNormalization" and any(node.output[1:])
         require_known(not is_training, "BatchNormalization in training")
-        return READERS[kind](self.builder, Call(inputs, attributes))
+        call = Call(inputs, attributes)
+        result = READERS[kind](self.builder, call)
+        if not any(is_node(value) and value == result for value in inputs):
+            self.builder.origins[result] = kind, call
+        return result
 
 
 def _with_biases(nodes: Sequence[Affine | Unit], last: int) -> list[Affine | Unit]:
@@ -194,3 +199,40 @@ def _with_biases(nodes: Sequence[Affine | Unit], last: int) -> list[Affine | Uni
             merged[source] = replace(product, offset=node.offset)
             merged[number] = replace(node, offset=0 * node.offset, terms=0)
     return merged
+
+
+def _without_unread(
+    nodes: Sequence[Affine | Unit], last: int
+) -> tuple[tuple[Affine | Unit, ...], int]:
+    """The nodes that the last one depends on, and its number: parts of a product that was read as
+    one function are not among them. Units are numbered anew."""
+    needed = {0, last}
+    for number in range(last, 0, -1):
+        node = nodes[number]
+        if number in needed:
+            needed.update(node.inputs)
+            needed.update({node.read} if isinstance(node, Unit) else ())
+    position, firsts, kept = dict[int, int](), dict[int, int](), list[Affine | Unit]()
+    units = 0
+    for number in sorted(needed):
+        node = nodes[number]
+        position[number] = len(kept)
+        inputs = tuple(position[source] for source in node.inputs)
+        if isinstance(node, Unit):
+            count = node.units.stop - node.units.start
+            firsts[node.first] = units
+            arguments = tuple(
+                replace(piece, first=firsts[piece.first]) for piece in node.unit_arguments
+            )
+            node = replace(
+                node,
+                inputs=inputs,
+                first=units,
+                read=position[node.read],
+                unit_arguments=arguments,
+            )
+            units += count
+            kept.append(node)
+        else:
+            kept.append(replace(node, inputs=inputs))
+    return tuple(kept), position[last]

@@ -55,9 +55,14 @@ def _binary(draw: Draw) -> onnx.ModelProto:
 
 @models_of("Max", "Min")
 def _bound(draw: Draw) -> onnx.ModelProto:
-    sketch, value = values(draw, any_shape(draw))
+    shape = any_shape(draw)
+    sketch, value = values(draw, shape)
     limits = [sketch.constant(draw.normal(*[1] * draw.integer(0, 2))) for _ in range(2)]
     parts = [value, *limits[: draw.integer(0, 2)]]
+    if draw.integer(0, 3) == 0:
+        parts.append(sketch.constant(draw.normal(*broadcastable(draw, shape))))
+    if draw.integer(0, 3) == 0:
+        parts.append(sketch.apply("Mul", value, sketch.constant(-0.5)))
     return sketch.model(sketch.apply(draw.operator, *(parts[i] for i in draw.order(len(parts)))))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.soundness.operator_models._base import Draw, models_of, values
+from benchmarks.soundness.operator_models._base import Draw, any_shape, models_of, values, with_axes
 
 
 @models_of("GRU", "LSTM", "RNN")
@@ -60,3 +60,23 @@ def _upsample(draw: Draw) -> onnx.ModelProto:
     sketch, value = values(draw, shape, oldest=9, newest=9, double=False)
     scales = np.array([1.0, 1.0, *(draw.choice(1.0, 2.0, 3.0) for _ in range(2))])
     return sketch.model(sketch.apply("Upsample", value, sketch.constant(scales), mode="nearest"))
+
+
+@models_of("ReduceMax", "ReduceMin", "ReduceL1")
+def _reduced_extreme(draw: Draw) -> onnx.ModelProto:
+    shape = any_shape(draw)
+    sketch, value = values(draw, shape, oldest=13)
+    axes = draw.axes(len(shape)) if draw.flag() else None
+    if axes is not None:
+        axes = sorted({axis % len(shape) for axis in axes})
+    keep = {"keepdims": draw.integer(0, 1)} if draw.flag() else {}
+    return with_axes(sketch, draw.operator, value, axes, 18, **keep)
+
+
+@models_of("CumSum")
+def _cumulative(draw: Draw) -> onnx.ModelProto:
+    shape = any_shape(draw)
+    sketch, value = values(draw, shape, oldest=11)
+    axis = sketch.constant(np.array(draw.integer(-len(shape), len(shape) - 1)))
+    given = {name: draw.integer(0, 1) for name in ("exclusive", "reverse")}
+    return sketch.model(sketch.apply("CumSum", value, axis, **given))

@@ -8,6 +8,8 @@ from radii_check.operators import (
     _arithmetic,
     _arrangement,
     _convolution,
+    _elementary,
+    _gated,
     _max_pool,
     _piecewise_linear,
     _pooling,
@@ -20,6 +22,8 @@ from radii_check.operators import (
 READERS = {
     **_arithmetic.READERS,
     **_convolution.READERS,
+    **_elementary.READERS,
+    **_gated.READERS,
     **_max_pool.READERS,
     **_piecewise_linear.READERS,
     **_pooling.READERS,

@@ -108,7 +108,6 @@ READERS: dict[str, Reader] = {
     "Div": lambda builder, call: multiply(builder, call.inputs[0], call.inputs[1], divides=True),
     "Dropout": dropout,
     "Identity": lambda _, call: int(call.first),
-    "Mul": lambda builder, call: multiply(builder, call.inputs[0], call.inputs[1]),
     "Neg": lambda builder, call: multiply(builder, call.first, -1.0),
     "Sub": lambda builder, call: add(builder, call.inputs[0], call.inputs[1], -1.0),
     "Sum": lambda builder, call: total(builder, list(call.inputs)),

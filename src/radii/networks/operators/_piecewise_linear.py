@@ -18,7 +18,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from radii.errors import UnsupportedQuery
-from radii.networks.operators._arrangement import Reshape
 from radii.networks.operators._base import (
     Hinges,
     NumberType,
@@ -412,24 +411,3 @@ def _clip(call: OnnxNode) -> int:
     low = -math.inf if low <= -lowest else float(low)
     high = math.inf if high >= highest else float(high)
     return call.emit(Clip(low, high), call.node(0))
-
-
-@translates(
-    "Max", "Min", kind=OperatorKind.PIECEWISE_LINEAR, note="of one value and single numbers"
-)
-def _bound(call: OnnxNode) -> int:
-    """Of one value and single numbers, which is a Clip with one side open."""
-    variables = [p for p in range(len(call.proto.input)) if not call.is_constant(p)]
-    constants = [p for p in range(len(call.proto.input)) if call.is_constant(p)]
-    if len(variables) != 1 or any(call.constant(p).size != 1 for p in constants):
-        raise call.unsupported("of more than one value that depends on the network's input")
-    result = call.node(variables[0])
-    rank = max(call.rank(p) for p in variables + constants)
-    for position in constants:
-        limit = float(call.weight(position))
-        lowest, highest = (limit, torch.inf) if call.proto.op_type == "Max" else (-torch.inf, limit)
-        result = call.emit(Clip(lowest, highest), result)
-    missing = rank - call.rank(variables[0])
-    if missing:
-        result = call.emit(Reshape((1,) * missing + call.shape(variables[0])), result)
-    return result
