@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Curve(ABC):
         """How far a runtime's values may be off, in units of the number type."""
 
     def error(
-        self, reached: Array | float, size: Array, unit: float, smallest: float, is_single: bool
+        self, reached: Array | float, size: Array, unit: Any, smallest: Any, is_single: bool
     ) -> Array:
         """How far a runtime's values may be off, for arguments up to `reached` and values up to
         `size`, where the number type has this unit and this smallest normal number."""

@@ -97,8 +97,7 @@ class ErrorModel:
         """How far a runtime's value of a nonlinear node may be off the exact function of what it
         reads, which is at most `reached`; the value is at most `size`."""
         if node.curve is not None:
-            numbers = (self.unit, self.smallest, self.is_single)
-            return node.curve.error(reached, size, *numbers)
+            return node.curve.error(reached, size, self.unit, self.smallest, self.is_single)
         return size * (2 * self.unit) + self.smallest if node.kind == "Leaky" else 0.0
 
     def narrowing(self, factor: float) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class PieceCurve(Curve):
         return np.asarray(self.height * self.pace * self.base_slope(self.pace * z, num))
 
     def error(
-        self, reached: Array | float, size: Array, unit: float, smallest: float, is_single: bool
+        self, reached: Array | float, size: Array, unit: Any, smallest: Any, is_single: bool
     ) -> Array:
         match self.measure:
             case "by argument":
@@ -113,15 +114,18 @@ class PieceCurve(Curve):
                 points.append(np.clip(np.where(meets, point, left), left, right))
                 own = self.lost(first, last, point, slope, sign, num)
                 lost = num.maximum(lost, own * meets)
-        k, least, size = num.array(slope), None, None
-        for each in points:
-            z = num.array(each)
-            value, product = self.values(z, num), k * z
-            gap, total = sign * (value - product), abs(value) + abs(product)
-            least = gap if least is None else num.minimum(least, gap)
-            size = total if size is None else num.maximum(size, total)
+        k = num.array(slope)
+        least, size = self.gap(num.array(points[0]), k, sign, num)
+        for each in points[1:]:
+            gap, total = self.gap(num.array(each), k, sign, num)
+            least, size = num.minimum(least, gap), num.maximum(size, total)
         rounding = FEW_UNITS * num.unit * (self.scale * self.height + size)
         return np.asarray(least - rounding - lost)
+
+    def gap(self, z: Array, slope: Array, sign: float, num: Numbers) -> tuple[Array, Array]:
+        """sign (f(z) - slope z), and the size of what that adds up."""
+        value, product = self.values(z, num), slope * z
+        return np.asarray(sign * (value - product)), np.asarray(abs(value) + abs(product))
 
     def turning_point(self, first: Array, last: Array, slope: Array, sign: float) -> Array:
         """About where sign (f' - slope), which never decreases there, passes through 0."""

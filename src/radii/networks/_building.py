@@ -28,6 +28,7 @@ from radii.networks._models import (
 )
 from radii.networks._network import Graph, Node
 from radii.networks.operators._arithmetic import AddConstant, Cast
+from radii.networks.operators._arrangement import Reshape, Slice
 from radii.networks.operators._base import (
     MAX_VALUES,
     TRANSLATORS,
@@ -69,7 +70,9 @@ class Translation:
     `values` maps ONNX names to node indices or constants; `unavailable` those of outputs that are
     not computed to the operator and node that would have to. `has_doubles` says that some value
     may be in float64; `types` are those of the file's values, as far as they follow;
-    `rounded_constants` names the first node whose constants runtimes may round differently.
+    `rounded_constants` names the first node whose constants runtimes may round differently. With
+    `keeps_sums` such constants are not folded: what they are computed of, `kept_entries` so far,
+    become nodes.
     """
 
     network: str
@@ -78,6 +81,8 @@ class Translation:
     has_doubles: bool = False
     types: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
     rounded_constants: str | None = None
+    keeps_sums: bool = False
+    kept_entries: int = 0
     nodes: list[Node] = field(default_factory=list)
     values: dict[str, int | Array] = field(default_factory=dict)
     unavailable: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -145,7 +150,28 @@ def build_graph(
     network: str,
     operators: Mapping[str, OperatorLike] | None = None,
 ) -> Graph:
-    """The graph, with everything folded that does not depend on the network's input."""
+    """The graph, with everything folded that does not depend on the network's input.
+
+    Constants that the file computes by sums are numbers that runtimes may round differently. Where
+    they are few, they are nodes of the graph as well: values with an error, like all others.
+    """
+    graph = _built(model, signature, network, operators, keeps_sums=False)
+    if graph.rounded_constants is None:
+        return graph
+    try:
+        return _built(model, signature, network, operators, keeps_sums=True)
+    except NetworkError:
+        return graph
+
+
+def _built(
+    model: onnx.ModelProto,
+    signature: Signature,
+    network: str,
+    operators: Mapping[str, OperatorLike] | None,
+    *,
+    keeps_sums: bool,
+) -> Graph:
     if np.prod(signature.shape, dtype=float) > MAX_VALUES:
         raise NetworkError(f"{network}: inputs of shape {signature.input_shape} are too large")
     nodes = sorted_nodes(model, signature.output, network)
@@ -153,6 +179,7 @@ def build_graph(
     has_doubles = signature.dtype == np.float64
     types = _types(model, nodes)
     translation = Translation(network, signature.opset, operators or {}, has_doubles, types)
+    translation.keeps_sums = keeps_sums
     for tensor in model.graph.initializer:
         if tensor.name in used:
             translation.values[tensor.name] = array(tensor, network)
@@ -205,6 +232,10 @@ def _translate(translation: Translation, node: onnx.NodeProto) -> None:
         values[node.output[0]] = _extent(call)
     elif is_standard and len(known) == len(inputs):
         outputs = constant_outputs(node, known, translation.opset, network)
+        if translation.keeps_sums and rounds_freely(node, outputs):
+            _keep_as_node(call)
+            _bind(call, _nodes_for(call, _translator(call)))
+            return
         if translation.rounded_constants is None and rounds_freely(node, outputs):
             translation.rounded_constants = f"{node_title(node)} ({node.op_type})"
         values.update(zip(filter(None, node.output), outputs, strict=True))
@@ -212,6 +243,32 @@ def _translate(translation: Translation, node: onnx.NodeProto) -> None:
         _bind(call, [_passed_through(call)])
     else:
         _bind(call, _nodes_for(call, _translator(call)))
+
+
+KEPT_ENTRIES = 4096
+"""Of constants that become nodes: more are weights, which are better folded."""
+
+
+def _keep_as_node(call: OnnxNode) -> None:
+    """The smallest of the constants that a node reads becomes a node: nothing times an entry of the
+    input, plus the constant. So what is computed of it has the errors of other values."""
+    translation, floats = call.translation, []
+    for name in call.proto.input:
+        value = translation.values[name] if name else 0
+        if not isinstance(value, int) and value.dtype.kind == "f" and np.isfinite(value).all():
+            floats.append((value.size, name, value))
+    if not floats:
+        raise call.unsupported("of constants that are no floats")
+    size, name, value = min(floats, key=lambda each: each[0])
+    translation.kept_entries += size
+    if translation.kept_entries > KEPT_ENTRIES or not size:
+        raise call.unsupported("of too many constants")
+    given = translation.nodes[0].shape
+    flat = call.emit(Reshape((int(np.prod(given)),)), 0)
+    zeros = torch.zeros(1, size, dtype=torch.float64)
+    constant = torch.from_numpy(np.array(value, np.float64).ravel())
+    row = call.emit(Dense(zeros, constant), call.emit(Slice(0, 0, 1), flat))
+    translation.values[name] = call.emit(Reshape(value.shape), row)
 
 
 def _translator(call: OnnxNode) -> Translator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -101,7 +102,7 @@ class ExponentialUnit(PieceCurve):
         return self.alpha * (kernel_units(EXP_ERROR, is_single) + 4)
 
     def error(
-        self, reached: Array | float, size: Array, unit: float, smallest: float, is_single: bool
+        self, reached: Array | float, size: Array, unit: Any, smallest: Any, is_single: bool
     ) -> Array:
         """Of exp, its argument, the difference and two products; of values that are products."""
         relative = self.height * self.rounded_units(is_single) + 3 * size
