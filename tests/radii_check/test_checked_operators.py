@@ -28,6 +28,7 @@ from radii_check._regions import Regions
 Array = np.ndarray[Any, Any]
 NUM = Numbers()
 NEVER = {
+    "Einsum",
     *("And", "ArgMax", "ArgMin", "Ceil", "Cos", "CumSum"),
     *("Equal", "Floor", "GRU", "Greater", "GreaterOrEqual", "LSTM"),
     *("Less", "LessOrEqual", "Log", "Not", "Or", "RNN"),

@@ -80,3 +80,22 @@ def _cumulative(draw: Draw) -> onnx.ModelProto:
     axis = sketch.constant(np.array(draw.integer(-len(shape), len(shape) - 1)))
     given = {name: draw.integer(0, 1) for name in ("exclusive", "reverse")}
     return sketch.model(sketch.apply("CumSum", value, axis, **given))
+
+
+@models_of("Einsum")
+def _einsum(draw: Draw) -> onnx.ModelProto:
+    equation = draw.choice("bij,bjk->bik", "ij,jk->ki", "bhqd,bhkd->bhqk", "ij,ij->ij", "ij->j")
+    given, _, _ = equation.partition("->")
+    sizes = {letter: draw.integer(1, 3) for letter in "bdhijkq"}
+    shapes = [[sizes[letter] for letter in term] for term in given.split(",")]
+    place = draw.integer(0, len(shapes) - 1)
+    sketch, value = values(draw, shapes[place], oldest=13, double=False)
+    parts = [sketch.constant(draw.normal(*shape)) for shape in shapes]
+    parts[place] = value
+    if len(shapes) == 2 and draw.flag():
+        flat = sketch.apply("Reshape", value, sketch.constant(np.array([1, -1])))
+        weight = draw.normal(int(np.prod(shapes[place])), int(np.prod(shapes[1 - place])))
+        other = sketch.apply("MatMul", flat, sketch.constant(weight))
+        shape = sketch.constant(np.array(shapes[1 - place]))
+        parts[1 - place] = sketch.apply("Reshape", other, shape)
+    return sketch.model(sketch.apply("Einsum", *parts, equation=equation))

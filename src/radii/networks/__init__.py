@@ -10,6 +10,7 @@ from radii.networks._estimators import from_sklearn, is_estimator
 from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._network import DomainLike, Graph, Network, Node, load_network
 from radii.networks.operators import (
+    _einsum,  # noqa: F401
     _extremes,  # noqa: F401 (registers its translators)
     _norms,  # noqa: F401  it has translators alone
     _recurrent,  # noqa: F401

@@ -30,17 +30,25 @@ MOST_DEGREE = 3
 DEEPEST = 12
 """How many operators a factor may consist of."""
 
+MOST_ROUNDINGS = 4
+"""Of sums and products by constants around the functions, which their stated errors grant."""
+
+ROUNDINGS_OF_ARGUMENT, ROUNDINGS_OF_CUBIC = 3, 8
+"""The same of what the functions are applied to."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Formula:
     """What a value is of another one, x: a polynomial, its coefficients from the constant on; or
-    `factor` * function(argument) + `offset`."""
+    `factor` * function(argument) + `offset`. `roundings` counts sums and products, without those of
+    the argument."""
 
     polynomial: tuple[float, ...] = ()
     function: Operator | None = None
     argument: _Formula | None = None
     factor: float = 1.0
     offset: float = 0.0
+    roundings: int = 0
 
     @property
     def is_line(self) -> bool:
@@ -58,12 +66,14 @@ class _Formula:
             polynomial=tuple(factor * c for c in self.polynomial),
             factor=factor * self.factor,
             offset=factor * self.offset,
+            roundings=self.roundings + 1,
         )
 
     def shifted(self, by: float) -> _Formula:
+        rounded = replace(self, roundings=self.roundings + 1)
         if self.function is not None:
-            return replace(self, offset=self.offset + by)
-        return replace(self, polynomial=(self.polynomial[0] + by, *self.polynomial[1:]))
+            return replace(rounded, offset=self.offset + by)
+        return replace(rounded, polynomial=(self.polynomial[0] + by, *self.polynomial[1:]))
 
 
 def with_composites(nodes: Sequence[Node], output: int) -> Graph:
@@ -157,7 +167,8 @@ def _sum(one: _Formula, other: _Formula) -> _Formula | None:
         return None
     count = max(len(one.polynomial), len(other.polynomial))
     padded = [(*each.polynomial, *(0.0,) * count)[:count] for each in (one, other)]
-    return _Formula(polynomial=tuple(a + b for a, b in zip(*padded, strict=True)))
+    sums = tuple(a + b for a, b in zip(*padded, strict=True))
+    return _Formula(polynomial=sums, roundings=one.roundings + other.roundings + 1)
 
 
 def _multiplied(one: _Formula, other: _Formula) -> _Formula | None:
@@ -168,7 +179,8 @@ def _multiplied(one: _Formula, other: _Formula) -> _Formula | None:
     for i, a in enumerate(one.polynomial):
         for j, b in enumerate(other.polynomial):
             coefficients[i + j] += a * b
-    return _Formula(polynomial=tuple(coefficients))
+    roundings = one.roundings + other.roundings + 1
+    return _Formula(polynomial=tuple(coefficients), roundings=roundings)
 
 
 def _function_of(nodes: Sequence[Node], product: _Product, source: int) -> CurvedFunction | None:
@@ -176,6 +188,12 @@ def _function_of(nodes: Sequence[Node], product: _Product, source: int) -> Curve
     factors = [_formula(nodes, index, source) for index in product.factors]
     for line, gate in (factors, factors[::-1]):
         if line is None or gate is None or gate.argument is None or not line.rate > 0:
+            continue
+        granted = (
+            ROUNDINGS_OF_ARGUMENT if len(gate.argument.polynomial) <= 2 else ROUNDINGS_OF_CUBIC
+        )
+        is_granted = line.roundings + gate.roundings <= MOST_ROUNDINGS
+        if not is_granted or gate.argument.roundings > granted:
             continue
         function = _known(gate, gate.argument, line.rate * gate.factor)
         if function is not None:
@@ -201,8 +219,8 @@ def _known(gate: _Formula, argument: _Formula, height: float) -> CurvedFunction 
                 return TanhGelu(slope, cubic, height=2 * height)
         case Tanh() if is_plain and isinstance(argument.function, Softplus):
             inner = argument.argument
-            is_mish = argument.factor == 1 and argument.offset == 0
-            if is_mish and inner is not None and inner.rate == 1:
+            is_mish = argument.factor == 1 and argument.offset == 0 and not argument.roundings
+            if is_mish and inner is not None and inner.rate == 1 and not inner.roundings:
                 return Mish(height=height)
         case Clip() as clip if is_plain and argument.is_line and 0 <= clip.low < clip.high:
             if clip.high < math.inf:

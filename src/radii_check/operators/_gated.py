@@ -33,6 +33,8 @@ OWN_PRODUCTS = 5
 """Roundings of the products themselves."""
 MOST_OPERATORS = 12
 """Of which a factor consists."""
+MOST_ROUNDINGS, ROUNDINGS_OF_ARGUMENT = 4, 3
+"""Of sums and products by constants, around functions and in what they are applied to."""
 
 
 class Gated(PieceCurve):
@@ -167,9 +169,14 @@ class Factor:
     kind: str = ""
     argument: Factor | None = None
     ends: tuple[float, float] = (0.0, 0.0)
+    roundings: int = 0
 
     def scaled(self, by: float) -> Factor:
-        return replace(self, rate=by * self.rate, start=by * self.start)
+        rounded = replace(self, roundings=self.roundings + 1)
+        return replace(rounded, rate=by * self.rate, start=by * self.start)
+
+    def shifted(self, by: float) -> Factor:
+        return replace(self, start=self.start + by, roundings=self.roundings + 1)
 
 
 def product_of_two(builder: Builder, x: int, y: int) -> int:
@@ -225,9 +232,8 @@ def _applied(kind: str, call: Call, inner: Factor) -> Factor | None:
         return Factor(1.0, kind=kind, argument=inner)
     if kind == "HardSigmoid":
         alpha, beta = attribute(call, "alpha", 0.2), attribute(call, "beta", 0.5)
-        scaled = inner.scaled(alpha)
-        shifted = replace(scaled, start=scaled.start + beta)
-        return Factor(1.0, kind="Clip", argument=shifted, ends=(0.0, 1.0))
+        argument = inner.scaled(alpha).shifted(beta)
+        return Factor(1.0, kind="Clip", argument=argument, ends=(0.0, 1.0))
     if kind == "Clip":
         return _clipped(call, inner)
     if number is None:
@@ -235,7 +241,7 @@ def _applied(kind: str, call: Call, inner: Factor) -> Factor | None:
     if kind == "Mul" or (kind == "Div" and is_first and number):
         return inner.scaled(number if kind == "Mul" else 1 / number)
     if kind == "Add" or (kind == "Sub" and is_first):
-        return replace(inner, start=inner.start + (number if kind == "Add" else -number))
+        return inner.shifted(number if kind == "Add" else -number)
     return None
 
 
@@ -252,6 +258,9 @@ def _known(line: Factor, gate: Factor) -> PieceCurve | None:
     inner, height = gate.argument, line.rate * gate.rate
     is_line = not line.kind and line.start == 0 and line.rate > 0
     if not is_line or inner is None or not (gate.rate > 0 and height < math.inf):
+        return None
+    is_granted = line.roundings + gate.roundings <= MOST_ROUNDINGS
+    if not is_granted or inner.roundings > ROUNDINGS_OF_ARGUMENT:
         return None
     is_raised, is_plain = gate.start == gate.rate, gate.start == 0
     is_ray = not inner.kind and inner.start == 0 and inner.rate > 0

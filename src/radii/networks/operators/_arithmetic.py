@@ -169,6 +169,8 @@ def _multiply(call: OnnxNode) -> int:
 
 @translates("Div", of_several=OperatorKind.SMOOTH)
 def _divide(call: OnnxNode) -> int:
+    if call.is_whole(0):
+        raise call.unsupported("of whole numbers")
     if call.is_constant(1):
         divisor = call.weight(1)
         if not divisor.all():

@@ -214,6 +214,8 @@ def _factors(window: Window, sizes: Sequence[int], counted: Sequence[tuple[int, 
 @translates("ReduceMean", "ReduceSum")
 def _reduce_axes(call: OnnxNode) -> int:
     """No axes at all mean every axis, or none with `noop_with_empty_axes`."""
+    if call.is_whole(0) and call.proto.op_type == "ReduceMean":
+        raise call.unsupported("of whole numbers")
     axes = call.axes(1, rank=call.rank(0))
     if not axes:
         if call.int_attribute("noop_with_empty_axes", 0):

@@ -21,6 +21,9 @@ from radii.networks.operators._intervals import Interval
 from radii.networks.operators._lines import Pencil, Relaxation
 from radii.networks.operators._piecewise_linear import Abs, Clip, PiecewiseLinear, Relu
 
+LARGEST_WHOLE = 2.0**31
+"""Larger numbers wrap around in whole numbers of 32 bits."""
+
 
 class StepFunction(Operator):
     """A function of each entry that is constant between its jumps, never decreases, and is computed
@@ -145,10 +148,16 @@ class RoundHalfEven(StepFunction):
 
 
 class Truncate(StepFunction):
-    """x without its fraction, towards 0."""
+    """x without its fraction, towards 0; nothing is known where it may not fit into 32 bits."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.trunc()
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        (x,) = inputs
+        fits = x.magnitude < LARGEST_WHOLE
+        low, high = torch.where(fits, x.low.trunc(), -torch.inf), x.high.trunc()
+        return Interval(low, torch.where(fits, high, torch.inf))
 
     def jump(self, low: Tensor, high: Tensor) -> Tensor:
         return torch.where(low.trunc() >= 0, high.floor(), low.ceil())
