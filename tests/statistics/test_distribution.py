@@ -65,6 +65,27 @@ def test_sides_in_one_look() -> None:
     assert table["lowest_lower"].tolist() == [0.1, 0.3, 0.1, 0.2]
 
 
+def test_what_targets_cost_adds_up() -> None:
+    targets = Distribution.from_arrays(
+        [0.1, 0.2],
+        [0.4, 0.3],
+        input=0,
+        label=0,
+        target=[1, 2],
+        property=["one-to-one:1", "one-to-one:2"],
+        classes=3,
+        seconds=[1.0, 1.5],
+        cpu_seconds=[2.0, 0.5],
+        timeouts=[1, 2],
+        memouts=[0, 1],
+    )
+    combined = over_targets(targets)
+    assert (combined.lower.tolist(), combined.upper.tolist()) == ([0.1], [0.3])
+    sums = {"seconds": 2.5, "cpu_seconds": 2.5, "timeouts": 3, "memouts": 1}
+    assert {name: combined.column(name).item() for name in sums} == sums
+    assert over_targets(combined) is combined
+
+
 def test_groups() -> None:
     dist = small().labelled(training={"a": "standard", "b": "pgd"})
     assert list(dist.group_by("network")) == ["a", "b"]
