@@ -34,3 +34,20 @@ def test_every_kind_of_layer_is_passed() -> None:
         assert found.shape == (3, centre.size)
         assert bool((found >= -1e-9).all()) and bool(torch.isfinite(found).all())
         assert found[0].abs().max() < 1e-9 < found[2].max()
+
+
+def test_fewer_values_than_arguments() -> None:
+    """ArgMax gives 2 values of 4 arguments: what any of them varies by counts for both."""
+    sketch = Sketch([1, 3])
+    weight = np.array([[1.0, 0.0, 2.0, 0.5], [0.0, 1.0, -1.0, 0.5], [0.0, 0.0, 0.0, 0.0]])
+    argument = sketch.apply("MatMul", "x", sketch.constant(weight))
+    shape = sketch.constant(np.array([1, 2, 2]))
+    largest = sketch.apply("ArgMax", sketch.apply("Reshape", argument, shape), axis=2, keepdims=0)
+    value = sketch.apply("Cast", largest, to=1)
+    network = sketch.network(sketch.apply("MatMul", value, sketch.constant(np.eye(2))))
+    box = Box(np.full(3, -1.0), np.ones(3))
+    with torch.no_grad():
+        state = propagate(layered(fuse(network)), Supports.of([box]))
+        found = input_influence(state)[0]
+    assert state.arguments[0].low.shape == (1, 4) and state.losses[0].shape == (1, 4)
+    assert found[0] > found[1] > 0 == found[2]

@@ -26,7 +26,7 @@ from radii.networks import (
 )
 from radii.problem import Box, Query, Verdict
 from radii.testing import Sketch, instance_at
-from radii.verifiers import BranchAndBound
+from radii.verifiers import BranchAndBound, Limits
 
 STEPS: dict[str, StepFunction] = {
     "ceil": Ceil(),
@@ -119,6 +119,23 @@ def test_places_of_the_largest_entry() -> None:
     low, high = torch.tensor([[0.0, 2.0, 1.0, 4.0]]), torch.tensor([[1.0, 4.0, 5.0, 4.5]])
     found = ArgMax(0, keep=False, last=False).enclosure(Interval(low, high))
     assert (found.low.tolist(), found.high.tolist()) == ([1.0], [3.0])
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_places_in_feature_maps_are_proven(axis: int) -> None:
+    """Of 48 entries of two convolutions ArgMax gives 16 or 12."""
+    rng, sketch = np.random.default_rng(0), Sketch([1, 1, 4, 4])
+    value = "x"
+    for channels in (1, 3):
+        weight, bias = rng.normal(0, 1, (3, channels, 3, 3)), rng.normal(0, 1, 3)
+        parts = sketch.constant(weight), sketch.constant(bias)
+        value = sketch.apply("Tanh", sketch.apply("Conv", value, *parts, pads=[1] * 4))
+    value = sketch.apply("Cast", sketch.apply("ArgMax", value, axis=axis, keepdims=1), to=1)
+    last = sketch.constant(rng.normal(0, 1, (48 // (3 if axis == 1 else 4), 3)))
+    network = sketch.network(sketch.apply("MatMul", sketch.apply("Flatten", value), last))
+    instance = instance_at(network, rng.uniform(0.2, 0.8, (1, 4, 4)))
+    query, limits = Query(instance, 1e-6), Limits(seconds=60.0)
+    assert BranchAndBound().verify(network, query, limits).verdict is Verdict.ROBUST
 
 
 def test_a_choice_that_is_known_is_the_value_itself() -> None:

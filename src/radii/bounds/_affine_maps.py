@@ -165,7 +165,10 @@ class Layer:
     def loose(
         self, is_loose: Tensor, arguments: Interval, values: Mapping[int, Interval]
     ) -> Tensor:
-        """Where tighter bounds of arguments give a tighter relaxation, and that may matter."""
+        """Where tighter bounds of arguments give a tighter relaxation, and that may matter. An
+        operator of fewer values than arguments, such as ArgMax, is loose in all of them or none."""
+        if is_loose.shape != arguments.low.shape:
+            is_loose = is_loose.any(1, keepdim=True).expand_as(arguments.low)
         if isinstance(self.operator, HeldValues) and self.operator.read_by is not None:
             return self.operator.read_by.loose(arguments)
         if self.compared is None:

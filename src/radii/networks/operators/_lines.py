@@ -222,7 +222,12 @@ class _ConstantLines(Lines):
         return _ConstantLines(self.low[index], self.high[index])
 
     def turned(self, directions: Tensor) -> Tensor:
-        return directions  # these operators mix entries; the entry itself stands for them
+        """These operators mix entries: the entry itself stands for them, or where there are fewer
+        values, as of ArgMax, all entries for each value."""
+        values = self.low.shape[2]
+        if directions.shape[2] == values:
+            return directions
+        return directions.abs().sum(2, keepdim=True).expand(-1, -1, values)
 
     def gaps(self, arguments: Tensor) -> Tensor:
         return (self.high - self.low).squeeze(1)
