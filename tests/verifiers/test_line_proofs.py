@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from radii.networks import Network
-from radii.problem import Limits, Query, Verdict
+from radii.problem import Box, Limits, Query, Verdict
 from radii.testing import Sketch, instance_at
 from radii.verifiers import BranchAndBound
-from radii.verifiers.native._line_proofs import prove_by_lines
+from radii.verifiers.native._line_proofs import has_many_inputs, prove_by_lines
 from radii.verifiers.native._session import ProofSession
 
 INPUTS = 80
@@ -45,6 +47,16 @@ def test_lines_prove_nothing_that_is_false_or_out_of_time() -> None:
     assert prove_by_lines(session, inside, Limits(30.0))
     assert not prove_by_lines(session, outside, Limits(30.0))
     assert not prove_by_lines(session, inside, Limits(0.0))
+
+
+def test_inputs_that_do_not_vary_are_not_many() -> None:
+    network = product_of_means()
+    session = ProofSession(network)
+    whole = Query(instance_at(network, np.full(INPUTS, 0.5)), 0.1).specification
+    low, high = whole.region.box()
+    high = np.where(np.arange(INPUTS).reshape(high.shape) < 5, high, low)
+    narrow = replace(whole, region=Box(low, high))
+    assert has_many_inputs(session, whole) and not has_many_inputs(session, narrow)
 
 
 def test_a_glance_at_a_small_smooth_network_proves_by_crown() -> None:

@@ -228,7 +228,8 @@ def prove_by_inputs(
     the region is bounded as a whole first, with ever better lines."""
     network, started = session.network, time.monotonic()
     check_bounded(network, specification)
-    if has_many_inputs(session) and prove_by_lines(session, specification, limits):
+    is_wide = has_many_inputs(session, specification)
+    if is_wide and prove_by_lines(session, specification, limits):
         certify = proven_again(session, specification, limits, started)
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     candidates = Candidates(network, specification, session.settings.candidates)

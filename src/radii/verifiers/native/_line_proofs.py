@@ -22,6 +22,7 @@ from radii.bounds import (
     Supports,
     backward,
     bound_rows,
+    box_of,
     fuse,
     layered,
     propagate,
@@ -36,10 +37,10 @@ class _ExpiredError(Exception):
     """The limits expired in the middle of a pass."""
 
 
-def has_many_inputs(session: ProofSession) -> bool:
-    """Too many to cut boxes of."""
-    inputs = session.network.graph.nodes[0].size
-    return inputs > session.settings.lines.more_inputs_than
+def has_many_inputs(session: ProofSession, specification: Specification) -> bool:
+    """Too many that vary to cut boxes of."""
+    low, high = box_of(specification.region)
+    return int((low < high).sum()) > session.settings.lines.more_inputs_than
 
 
 def prove_by_lines(session: ProofSession, specification: Specification, limits: Limits) -> bool:

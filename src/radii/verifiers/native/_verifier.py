@@ -199,7 +199,7 @@ class _Prover:
         session, first = self.session, Query(self.instance, climb.values[0]).specification
         if not is_one_question(session.network, first):
             return
-        if has_many_inputs(session) or not splits_inputs(session, first):
+        if has_many_inputs(session, first) or not splits_inputs(session, first):
             at_zero = margin_at(session, first, self.instance.outputs)
             climb.rise(self.margin_on_intervals, self.certify_on_intervals, at_zero)
             climb.rise(self.margin, self.certify, at_zero)
