@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help demo test test-all check format docs bench package clean
 help:
 	@echo "make demo      robustness distributions of four small networks, in under a minute"
-	@echo "make test      the tests, in under ten minutes on two cores; SAMPLE=N draws other cases of what repeats"
+	@echo "make test      the tests, in under six minutes on two cores; SAMPLE=N draws other cases of what repeats"
 	@echo "make test-all  the slow checks too, and every case"
 	@echo "make check     ruff, formatting and mypy --strict: what CI's lint step runs"
 	@echo "make docs      the documentation site, in site/"

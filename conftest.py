@@ -70,20 +70,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _left_out(cases: list[pytest.Function], seed: str) -> list[pytest.Function]:
     """All cases of a test but the N of its mark, or as many more as it takes to try every value of
-    every parameter once. The values of a parameter `seed` are repetitions, and do not count.
+    every parameter once. The values of a parameter `seed`, and of those that the mark names behind
+    N, are repetitions, and do not count.
     """
     marker = cases[0].get_closest_marker("sampled")
     assert marker is not None
+    count, *repeated = marker.args
     shuffled = random.Random(seed).sample(cases, len(cases))
     needed: list[pytest.Function] = []
     others: list[pytest.Function] = []
     tried: set[tuple[str, str]] = set()
     for case in shuffled:
         parameters = case.callspec.params.items()
-        values = {(name, repr(value)) for name, value in parameters if name != "seed"}
+        values = {
+            (name, repr(value)) for name, value in parameters if name not in ("seed", *repeated)
+        }
         (others if values <= tried else needed).append(case)
         tried |= values
-    return others[max(0, marker.args[0] - len(needed)) :]
+    return others[max(0, count - len(needed)) :]
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:

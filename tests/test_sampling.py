@@ -14,9 +14,9 @@ FAMILIES = ("dense", "residual", "pooling", "clipped")
 NORMS = ("linf", "l2", "l1")
 
 
-def cases(count: int, **parameters: tuple[object, ...]) -> list[Any]:
+def cases(count: int, *repeated: str, **parameters: tuple[object, ...]) -> list[Any]:
     """One for each combination of the parameters' values, as pytest collects them."""
-    mark = pytest.mark.sampled(count).mark
+    mark = pytest.mark.sampled(count, *repeated).mark
     return [
         SimpleNamespace(
             callspec=SimpleNamespace(params=dict(zip(parameters, values, strict=True))),
@@ -43,6 +43,14 @@ def test_every_value_is_tried_and_no_more_than_was_said() -> None:
 def test_every_value_comes_before_the_count() -> None:
     chosen = sample(cases(1, family=FAMILIES, seed=tuple(range(10))), "1")
     assert sorted(str(family) for family, _ in chosen) == sorted(FAMILIES)
+
+
+def test_values_that_a_mark_calls_repetitions_are_drawn_by_chance() -> None:
+    every = cases(3, "family", family=FAMILIES, norm=NORMS)
+    samples = [sample(every, str(seed)) for seed in range(40)]
+    assert all({norm for _, norm in chosen} == set(NORMS) for chosen in samples)
+    assert all(len(chosen) == len(NORMS) for chosen in samples)
+    assert {family for chosen in samples for family, _ in chosen} == set(FAMILIES)
 
 
 def test_seeds_alone_are_drawn_by_chance_and_each_is_drawn_by_some_seed() -> None:

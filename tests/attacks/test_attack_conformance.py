@@ -17,8 +17,11 @@ from radii.attacks import (
 from radii.attacks._minimum_norm import STAGES
 from radii.testing import AttackConformance
 
+SOME_OF_EACH = pytest.mark.sampled(3, "family", "table")
+"""Families and tables are read by what all attacks share: some of them a run, of each attack."""
 
-@pytest.mark.sampled(3)
+
+@SOME_OF_EACH
 class TestMinimumNorm(AttackConformance):
     """Its first stage, which half of its time goes to."""
 
@@ -36,7 +39,7 @@ class TestMinimumNormInFull(AttackConformance):
         return MinimumNorm()
 
 
-@pytest.mark.sampled(3)
+@SOME_OF_EACH
 class TestApgd(AttackConformance):
     reach = 1.01
 
@@ -44,7 +47,7 @@ class TestApgd(AttackConformance):
         return Apgd()
 
 
-@pytest.mark.sampled(3)
+@SOME_OF_EACH
 class TestAutoAttack(AttackConformance):
     """With few evaluations of Square, which takes most of the time."""
 
@@ -54,7 +57,7 @@ class TestAutoAttack(AttackConformance):
         return AutoAttack(steps=20, evaluations=20)
 
 
-@pytest.mark.sampled(3)
+@SOME_OF_EACH
 class TestPgd(AttackConformance):
     reach = 1.05
 
@@ -62,13 +65,13 @@ class TestPgd(AttackConformance):
         return Pgd()
 
 
-@pytest.mark.sampled(3)
+@SOME_OF_EACH
 class TestFgsm(AttackConformance):
     def make(self) -> Attack:
         return Fgsm()
 
 
-@pytest.mark.sampled(3)
+@SOME_OF_EACH
 class TestRandomSearch(AttackConformance):
     reach = 1.2
 
@@ -76,7 +79,7 @@ class TestRandomSearch(AttackConformance):
         return RandomSearch(evaluations=2000)
 
 
-@pytest.mark.sampled(3)
+@SOME_OF_EACH
 class TestFoolboxLinfPgd(AttackConformance):
     reach = 4.0  # it raises the loss, which may lead past the nearest class
 
@@ -84,7 +87,7 @@ class TestFoolboxLinfPgd(AttackConformance):
         return FoolboxAttack("LinfPGD", steps=20)
 
 
-@pytest.mark.sampled(3)
+@SOME_OF_EACH
 class TestFoolboxL2FastMinimumNorm(AttackConformance):
     def make(self) -> Attack:
         return FoolboxAttack("L2FMNAttack", steps=100)

@@ -43,17 +43,20 @@ def opaque(content: bytes, name: str = "net") -> Network:
 
 
 def lstm_model(batch: int | str) -> bytes:
-    """The last state of an LSTM over four steps of one number."""
+    """The last state of an LSTM over four steps of one number, times a matrix by an operator that
+    radii will not know."""
     rng = np.random.default_rng(0)
     weights = {
         "w": rng.normal(size=(1, 12, 1)),
         "r": rng.normal(size=(1, 12, 3)),
         "b": rng.normal(size=(1, 24)),
+        "m": rng.normal(size=(3, 3)),
     }
     nodes = [
         helper.make_node("Transpose", ["x"], ["steps"], perm=[1, 0, 2]),
         helper.make_node("LSTM", ["steps", "w", "r", "b"], ["", "state"], hidden_size=3),
-        helper.make_node("Squeeze", ["state", "axes"], ["y"]),
+        helper.make_node("Squeeze", ["state", "axes"], ["last"]),
+        helper.make_node("FusedMatMul", ["last", "m"], ["y"], domain="com.microsoft"),
     ]
     graph = helper.make_graph(
         nodes,
@@ -63,7 +66,8 @@ def lstm_model(batch: int | str) -> bytes:
         [numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items()]
         + [numpy_helper.from_array(np.array([0]), "axes")],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=9)
+    opsets = [helper.make_opsetid("", 14), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     content: bytes = model.SerializeToString()
     return content
 

@@ -20,11 +20,13 @@ from radii.verifiers import Verifier
 pytestmark = pytest.mark.usefixtures("example_package")
 
 
+@pytest.mark.sampled(3, "family")
 class TestBoundsAlone(VerifierConformance):
     def make(self) -> Verifier:
         return verifiers.get("bounds-alone")
 
 
+@pytest.mark.sampled(3, "family", "table")
 class TestRandomCorners(AttackConformance):
     def make(self) -> Attack:
         return attacks.get("random-corners")

@@ -24,7 +24,7 @@ is_here = pytest.mark.skipif(
 
 
 @is_here
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(3, "family")  # test_a_chain_computes_what_the_network_does has all
 class TestConformance(VerifierConformance):
     def make(self) -> Verifier:
         return Marabou()
