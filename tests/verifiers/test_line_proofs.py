@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from radii.bounds import fuse
 from radii.networks import Network
 from radii.problem import Box, Limits, Query, Verdict
 from radii.testing import Sketch, instance_at
 from radii.verifiers import BranchAndBound
-from radii.verifiers.native._line_proofs import has_many_inputs, prove_by_lines
+from radii.verifiers.native._line_proofs import prove_by_lines
+from radii.verifiers.native._questions import splits_inputs
 from radii.verifiers.native._session import ProofSession
 
 INPUTS = 80
@@ -41,12 +43,18 @@ def test_a_product_is_decided_up_to_its_radius(eps: float, verdict: Verdict) -> 
 
 def test_lines_prove_nothing_that_is_false_or_out_of_time() -> None:
     network = product_of_means()
-    session = ProofSession(network)
+    session, fusion = ProofSession(network), fuse(network)
     instance = instance_at(network, np.full(INPUTS, 0.5))
-    inside, outside = (Query(instance, eps).specification for eps in (0.0985, 0.1001))
-    assert prove_by_lines(session, inside, Limits(30.0))
-    assert not prove_by_lines(session, outside, Limits(30.0))
-    assert not prove_by_lines(session, inside, Limits(0.0))
+
+    def left(eps: float, seconds: float) -> int:
+        specification = Query(instance, eps).specification
+        stated = specification.requirement.violations
+        assert stated is not None
+        return len(prove_by_lines(session, fusion, stated, specification, Limits(seconds)).left)
+
+    assert left(0.0985, 30.0) == 0
+    assert left(0.1001, 30.0) == 1
+    assert left(0.0985, 0.0) == 1
 
 
 def test_inputs_that_do_not_vary_are_not_many() -> None:
@@ -56,7 +64,7 @@ def test_inputs_that_do_not_vary_are_not_many() -> None:
     low, high = whole.region.box()
     high = np.where(np.arange(INPUTS).reshape(high.shape) < 5, high, low)
     narrow = replace(whole, region=Box(low, high))
-    assert has_many_inputs(session, whole) and not has_many_inputs(session, narrow)
+    assert splits_inputs(session, narrow) and not splits_inputs(session, whole)
 
 
 def test_a_glance_at_a_small_smooth_network_proves_by_crown() -> None:

@@ -17,7 +17,7 @@ from radii.bounds._affine_maps import (
     layered,
     prepared,
 )
-from radii.bounds._alpha import OptimisedPass, alpha_crown_bounds
+from radii.bounds._alpha import FreeChoices, OptimisedPass, alpha_crown_bounds, optimised
 from radii.bounds._ascent import Ascent, AscentSettings, Choices
 from radii.bounds._cascades import HeldValues, fuse_cascades
 from radii.bounds._crown import (
@@ -40,8 +40,17 @@ from radii.bounds._duals import (
     lost_to_underflow,
 )
 from radii.bounds._float_errors import LOST_TO_UNDERFLOW, FloatErrors, unprovable
+from radii.bounds._forward_forms import has_forward_forms
 from radii.bounds._intervals import interval_bounds
-from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, input_influence
+from radii.bounds._linear import (
+    Between,
+    LinearBounds,
+    LinearFunctions,
+    State,
+    backward,
+    input_influence,
+    unit_losses,
+)
 from radii.bounds._mapped_layers import MappedLayer, MappedLayers, MappedSpecifications
 from radii.bounds._regions import (
     OFFSET_ROUNDING,
@@ -102,6 +111,7 @@ __all__ = [
     "SUM_ROUNDING",
     "Ascent",
     "AscentSettings",
+    "Between",
     "Block",
     "Choices",
     "Constants",
@@ -109,6 +119,7 @@ __all__ = [
     "DenseLayers",
     "FixedLines",
     "FloatErrors",
+    "FreeChoices",
     "Fusion",
     "HeldValues",
     "Hinges",
@@ -152,6 +163,7 @@ __all__ = [
     "from_differences",
     "fuse",
     "fuse_cascades",
+    "has_forward_forms",
     "hinges_of",
     "improve",
     "input_influence",
@@ -161,6 +173,7 @@ __all__ = [
     "linear_range",
     "log_softmax_error",
     "lost_to_underflow",
+    "optimised",
     "pairs_of",
     "prepared",
     "propagate",
@@ -170,6 +183,7 @@ __all__ = [
     "softmax_ratio",
     "stage_bounds",
     "support_of",
+    "unit_losses",
     "unprovable",
     "windows_of",
     "without_last",

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
 from radii.bounds._forms import GatheredForms
+from radii.bounds._forward_forms import ForwardForms, has_forward_forms
 from radii.bounds._linear import (
     Gathered,
     LinearBounds,
@@ -153,18 +154,25 @@ def propagate(
     limits: Limits = UNLIMITED,
     *,
     in_single: bool = False,
+    forms: bool = True,
 ) -> State:
     """Intervals and relaxations of every layer over each region.
 
     `known` are intervals of the layers' arguments that are proven already; they are intersected.
     Without a `bound` no layer is tightened: plain intervals, through the fused maps. Once the
     `limits` are over, layers keep what they have: wider, and as sound. `in_single` rounds all
-    intervals outward to numbers of float32, as certificates state them.
+    intervals outward to numbers of float32, as certificates state them. Where there are few inputs,
+    forward affine forms settle units before any backward pass, unless `forms` is False:
+    certificates have no words for them.
     """
     state = State(network, supports, values={0: supports.box})
     single = _Single.of(network, supports) if bound is backward else None
+    known_forms = ForwardForms.of(network, supports.box) if forms else None
     for number, layer in enumerate(network.layers):
         arguments, loss = layer.arguments(state.values, state.errors)
+        form = None if known_forms is None else known_forms.arguments(layer, loss)
+        if form is not None:
+            arguments = arguments.intersected(form.interval())
         if known is not None:
             arguments = arguments.intersected(known[number])
         relaxation = _relaxed(layer, arguments)
@@ -195,6 +203,8 @@ def propagate(
         state.add(arguments, loss, values, error, relaxation)
         if single is not None:
             single.add(arguments, values, error)
+        if known_forms is not None and form is not None:
+            known_forms.add(layer.node, form, relaxation.band(arguments), values)
     return state
 
 
@@ -207,11 +217,13 @@ class _AskedState:
     supports: Supports
     arithmetic: Arithmetic
     on_intervals: bool
+    forms: bool
 
     def is_same(self, other: _AskedState) -> bool:
         return (
             self.fusion is other.fusion
             and (self.arithmetic, self.on_intervals) == (other.arithmetic, other.on_intervals)
+            and self.forms == other.forms
             and self.supports.is_same(other.supports)
         )
 
@@ -235,16 +247,20 @@ class CrownPasses:
         limits: Limits = UNLIMITED,
         *,
         on_intervals: bool = False,
+        forms: bool = True,
     ) -> State:
-        """CROWN over each region; `on_intervals` as in `crown_bounds`."""
-        asked = _AskedState(fusion, Supports.of(regions), arithmetic, on_intervals)
+        """CROWN over each region; `on_intervals` as in `crown_bounds`, `forms` in `propagate`."""
+        forms = forms and has_forward_forms(fusion)
+        asked = _AskedState(fusion, Supports.of(regions), arithmetic, on_intervals, forms)
         latest = self._latest  # as it is now: another thread may replace it
         if latest is not None and latest[0].is_same(asked):
             return latest[1]
         network = layered(fusion, torch.float64, "cpu", arithmetic)
         bound = None if on_intervals else backward
         with torch.no_grad():
-            state = propagate(network, asked.supports, bound, limits=limits, in_single=True)
+            state = propagate(
+                network, asked.supports, bound, limits=limits, in_single=True, forms=forms
+            )
         if not (on_intervals or limits.is_over):
             self._latest = asked, state
         return state

@@ -143,12 +143,45 @@ class LinearFunctions:
         return LinearFunctions(self.regions, maps, self.constants[:, rows], self.error[:, rows])
 
 
-def backward(state: State, rows: LinearFunctions, choices: Choices | None = None) -> LinearBounds:
-    """Lower bounds of the rows. Without choices the lines are CROWN's."""
-    descent = _NodeBackward(state, rows.regions, rows.constants, rows.error)
+@dataclass(frozen=True, slots=True, eq=False)
+class Between:
+    """Multipliers >= 0 of what is known of some arguments z of a layer: low <= z <= high.
+
+    Rows lose `above` (z - low) and `below` (high - z), which are >= 0 wherever these bounds hold:
+    beta-CROWN's multipliers of splits (Wang et al. 2021), here of splits at any point. `units` are
+    the arguments' numbers; the multipliers are (regions, rows, units).
+    """
+
+    units: Tensor
+    above: Tensor
+    below: Tensor
+
+
+def backward(
+    state: State,
+    rows: LinearFunctions,
+    choices: Choices | None = None,
+    between: Mapping[int, Between] | None = None,
+) -> LinearBounds:
+    """Lower bounds of the rows, where the intervals of the state's arguments hold.
+
+    Without choices the lines are CROWN's. `between` has multipliers of some layers' intervals.
+    """
+    return _lowered(
+        _NodeBackward(state, rows.regions, rows.constants, rows.error), rows, choices, between
+    )
+
+
+def _lowered(
+    descent: _NodeBackward,
+    rows: LinearFunctions,
+    choices: Choices | None,
+    between: Mapping[int, Between] | None,
+) -> LinearBounds:
+    state = descent.state
     for source, held in rows.maps.items():
         descent.put(source, held)
-    descent.choices = choices or {}
+    descent.choices, descent.between = choices or {}, between or {}
     descent.run()
     on_input = descent.coefficients.get(0)
     if on_input is None:
@@ -212,6 +245,7 @@ class _NodeBackward(RowsBackward[Tensor | WindowRows]):
         self.error = error + slack(constants.abs(), self.sums)
         self.largest = 1
         self.choices: Choices = {}
+        self.between: Mapping[int, Between] = {}
 
     @property
     def depth(self) -> int:
@@ -222,15 +256,40 @@ class _NodeBackward(RowsBackward[Tensor | WindowRows]):
         if isinstance(held, WindowRows):
             has_lines = isinstance(self.state.lines[number], UnitLines)
             return held if has_lines and not held.is_large else held.whole()
+        if held is None and number in self.between:
+            node = self.state.network.layers[number].node
+            return self.constants.new_zeros(
+                *self.constants.shape, self.state.values[node].low.shape[1]
+            )
         return held
 
     def relaxed(self, number: int, rows: Tensor | WindowRows) -> Tensor | WindowRows | None:
         if isinstance(rows, WindowRows):
             return self._window_relaxed(number, rows)
-        self._add_lines(pulled := self._lines(number).pulled(rows), rows.shape[2])
-        return pulled.rows
+        self._add_lines(pulled := self.used(number).pulled(rows), rows.shape[2])
+        between = self.between.get(number)
+        return pulled.rows if between is None else self._with(between, number, pulled.rows)
 
-    def _lines(self, number: int) -> Lines:
+    def _with(self, between: Between, number: int, rows: Tensor | None) -> Tensor:
+        """Rows on a layer's arguments, with multipliers of what is known of these."""
+        known, units = self.state.arguments[number], between.units
+        sides = [side[self.regions][:, None, units] for side in (known.low, known.high)]
+        low, high = (torch.where(torch.isfinite(side), side, 0.0) for side in sides)
+        above = torch.where(torch.isfinite(sides[0]), between.above, 0.0)
+        below = torch.where(torch.isfinite(sides[1]), between.below, 0.0)
+        self.constants = self.constants + (above * low - below * high).sum(2)
+        added = below - above
+        total = self.constants.new_zeros(*self.constants.shape, known.low.shape[1])
+        size = (above * low.abs() + below * high.abs()).sum(2)
+        if rows is not None:  # sums that nearly cancel are off by a share of what they add up
+            total = total + rows
+            largest = torch.maximum(low.abs(), high.abs())
+            size = size + ((rows[..., units].abs() + added.abs()) * largest).sum(2)
+        self.error = self.error + slack(size, 2 * len(units) + self.sums)
+        return total.index_add(2, units, added)
+
+    def used(self, number: int) -> Lines:
+        """The lines that the rows take through a layer."""
         if number in self.choices:
             return self.state.relaxations[number].taken(self.regions).lines(self.choices[number])
         return self.state.lines[number].taken(self.regions)
@@ -354,6 +413,62 @@ def joined_bounds(parts: list[LinearBounds], axis: int) -> LinearBounds:
         torch.cat([part.constants for part in parts], axis),
         torch.cat([part.points for part in parts], axis),
     )
+
+
+# Which units the looseness of a bound comes from.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitLosses:
+    """Where a row is least, what each argument is there, and what lines around it cost the row.
+
+    For each layer (regions, arguments); losses are None where its operator has no lines for single
+    arguments. They are estimates, by which splits are chosen.
+    """
+
+    arguments: list[Tensor]
+    losses: list[Tensor | None]
+
+
+class _RecordedBackward(_NodeBackward):
+    """Keeps the coefficients on the values of each layer."""
+
+    def __init__(self, state: State, regions: Tensor, constants: Tensor, error: Tensor) -> None:
+        super().__init__(state, regions, constants, error)
+        self.on_layers: dict[int, Tensor] = {}
+
+    def relaxed(self, number: int, rows: Tensor | WindowRows) -> Tensor | WindowRows | None:
+        self.on_layers[number] = rows if isinstance(rows, Tensor) else rows.whole()
+        return super().relaxed(number, rows)
+
+
+def unit_losses(
+    state: State,
+    rows: LinearFunctions,
+    choices: Choices | None = None,
+    between: Mapping[int, Between] | None = None,
+) -> UnitLosses:
+    """Of one row on each region: the input that its bound is least at goes forward once, through
+    the lines that the bound took."""
+    descent = _RecordedBackward(state, rows.regions, rows.constants, rows.error)
+    bounds = _lowered(descent, rows, choices, between)
+    values = {0: bounds.points[:, 0]}
+    arguments: list[Tensor] = []
+    losses: list[Tensor | None] = []
+    for number, layer in enumerate(state.network.layers):
+        given = layer.offset.expand(len(rows.regions), -1)
+        for source, affine in layer.maps.items():
+            given = given + affine.pushed(values[source])
+        known = state.arguments[number]
+        given = given.clamp(known.low[rows.regions], known.high[rows.regions])
+        exact = layer.operator(given.reshape(len(given), *layer.shape)).reshape(len(given), -1)
+        held, lines = descent.on_layers.get(number), descent.used(number)
+        on_values = torch.zeros_like(exact) if held is None else held[:, 0]
+        on_lines = lines.attained(on_values, given)
+        values[layer.node] = exact if on_lines is None else on_lines
+        arguments.append(given)
+        losses.append(lines.losses(on_values, given, exact))
+    return UnitLosses(arguments, losses)
 
 
 # Which inputs the looseness of a relaxation comes from.

@@ -75,6 +75,7 @@ from radii.networks.operators._kernel_errors import (
 from radii.networks.operators._lines import (
     Constants,
     FixedLines,
+    LinearBand,
     Lines,
     PulledRows,
     Relaxation,
@@ -175,6 +176,7 @@ __all__ = [
     "IsPositive",
     "KernelError",
     "LeakyRelu",
+    "LinearBand",
     "LinearMap",
     "Lines",
     "Log",

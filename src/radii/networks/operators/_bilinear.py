@@ -34,7 +34,14 @@ from radii.networks.operators._base import (
     with_rank,
 )
 from radii.networks.operators._intervals import Interval, sum_slack
-from radii.networks.operators._lines import Lines, PulledRows, Relaxation, along
+from radii.networks.operators._lines import (
+    BAND_ROUNDINGS,
+    LinearBand,
+    Lines,
+    PulledRows,
+    Relaxation,
+    along,
+)
 from radii.networks.operators._powers import squared
 from radii.networks.operators._remainders import SUM_SLACK, AffineForms, quadratic_range
 
@@ -279,6 +286,9 @@ class ProductPlanes(Relaxation):
         left = Interval(self.remainder.low[index], self.remainder.high[index])
         return ProductPlanes(self.operator, self.centre[index], self.radius[index], left)
 
+    def band(self, arguments: Interval) -> LinearBand:
+        return _ProductBand.of(self.operator, self.centre, self.radius)
+
     def lines(self, choices: Tensor | None = None) -> Lines:
         turns = None
         if choices is not None:
@@ -342,14 +352,55 @@ class _ChosenPlanes(Lines):
         )
 
     def turned(self, directions: Tensor) -> Tensor:
-        regions, count = directions.shape[:2]
-        centre = self.centre.repeat_interleave(count, 0)
-        (a, b), (x, y) = self.operator.parts(centre), self.operator.parts(directions.flatten(0, 1))
-        moved = self.operator.product(x, b) + self.operator.product(a, y)
-        return moved.reshape(regions, count, -1)
+        return _moved(self.operator, self.centre, directions)
+
+    def losses(self, rows: Tensor, arguments: Tensor, values: Tensor) -> Tensor:
+        """A plane is at most r s below a product, which either factor's split makes less."""
+        operator = self.operator
+        r, s = operator.parts(self.radius)
+        held = rows.abs().unsqueeze(1).unflatten(2, operator.product(r, s).shape[1:])
+        met = (
+            operator.summed_to(operator.on_left(held, s), operator.left),
+            operator.summed_to(operator.on_right(held, r), operator.right),
+        )
+        return torch.cat(met, 2).squeeze(1) * self.radius
 
     def gaps(self, arguments: Tensor) -> Tensor:
         return (self.most - self.least).squeeze(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ProductBand(LinearBand):
+    """x y = b x + a y - a b + (x - a) (y - b), of which the last is at most r s."""
+
+    operator: Bilinear
+    centre: Tensor
+    offset: Tensor
+    radius: Tensor
+    terms: int
+
+    @classmethod
+    def of(cls, operator: Bilinear, centre: Tensor, radius: Tensor) -> _ProductBand:
+        product = operator.product(*operator.parts(centre)).flatten(1)
+        spread = operator.product(*operator.parts(radius)).flatten(1)
+        numbers, terms = torch.finfo(spread.dtype), BAND_ROUNDINGS + operator.terms_added
+        spread = spread * (1 + terms * numbers.eps) + terms * numbers.tiny
+        return cls(operator, centre, -product, spread, 2 * operator.terms_added)
+
+    def pushed(self, directions: Tensor) -> Tensor:
+        return _moved(self.operator, self.centre, directions)
+
+    def spread(self, radii: Tensor) -> Tensor:
+        return _moved(self.operator, self.centre.abs(), radii[:, None])[:, 0]
+
+
+def _moved(operator: Bilinear, centre: Tensor, directions: Tensor) -> Tensor:
+    """b dx + a dy of directions (regions, n, arguments)."""
+    regions, count = directions.shape[:2]
+    repeated = centre.repeat_interleave(count, 0)
+    (a, b), (x, y) = operator.parts(repeated), operator.parts(directions.flatten(0, 1))
+    moved = operator.product(x, b) + operator.product(a, y)
+    return moved.reshape(regions, count, -1)
 
 
 # For translators.

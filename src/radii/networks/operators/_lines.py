@@ -14,6 +14,11 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from radii.networks.operators._intervals import Interval
+
+BAND_ROUNDINGS = 16
+"""What a band is widened by, relative to the numbers that it is computed from, in roundings."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PulledRows:
@@ -43,6 +48,17 @@ class Lines(ABC):
     def gaps(self, arguments: Tensor) -> Tensor:
         """How far the lines of each unit are apart (regions, units) at these arguments."""
 
+    def attained(self, rows: Tensor, arguments: Tensor) -> Tensor | None:
+        """Values (regions, units) on the lines that rows (regions, units), one on each region, take
+        at these arguments; None where lines are not of single units."""
+        return None
+
+    def losses(self, rows: Tensor, arguments: Tensor, values: Tensor) -> Tensor | None:
+        """What the lines around each argument (regions, arguments) cost such rows at arguments with
+        these values, about: where splits gain. None where that is not known."""
+        on_lines = self.attained(rows, arguments)
+        return None if on_lines is None else rows.abs() * (values - on_lines).abs()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitLines(Lines):
@@ -69,6 +85,11 @@ class UnitLines(Lines):
     def turned(self, directions: Tensor) -> Tensor:
         return directions * ((self.lower_slope + self.upper_slope) / 2)
 
+    def attained(self, rows: Tensor, arguments: Tensor) -> Tensor:
+        below = self.lower_slope[:, 0] * arguments + self.lower_offset[:, 0]
+        above = self.upper_slope[:, 0] * arguments + self.upper_offset[:, 0]
+        return torch.where(rows >= 0, below, above)
+
     def gaps(self, arguments: Tensor) -> Tensor:
         steeper = (self.upper_slope - self.lower_slope) * arguments[:, None]
         return (steeper + self.upper_offset - self.lower_offset).squeeze(1)
@@ -92,6 +113,68 @@ def along(rows: Tensor, values: Tensor) -> Tensor:
     return (rows * values).sum(2)
 
 
+class LinearBand(ABC):
+    """Values within `radius` of a linear function of the arguments, `offset` included, over each of
+    several regions; both are (regions, values). `terms` are the most products that one value adds
+    up."""
+
+    offset: Tensor
+    radius: Tensor
+    terms: int
+
+    @abstractmethod
+    def pushed(self, directions: Tensor) -> Tensor:
+        """The linear part of directions (regions, n, arguments), without the offset."""
+
+    @abstractmethod
+    def spread(self, radii: Tensor) -> Tensor:
+        """How far values move where each argument moves by its radius (regions, arguments)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitBand(LinearBand):
+    """Around each unit a band of one slope; all are (regions, units)."""
+
+    slope: Tensor
+    offset: Tensor
+    radius: Tensor
+    terms: int = 1
+
+    @classmethod
+    def between(cls, lines: UnitLines, arguments: Interval) -> UnitBand:
+        """The narrower of the bands with the slope of the upper and of the lower line of each unit.
+
+        Where the other line has another slope, it is farthest from the band's at an end.
+        """
+        low, high = arguments.low, arguments.high
+        slopes = lines.lower_slope[:, 0], lines.upper_slope[:, 0]
+        offsets = lines.lower_offset[:, 0], lines.upper_offset[:, 0]
+        bands = []
+        for slope in slopes:
+            below, above = (own - slope for own in slopes)
+            bottom = offsets[0] + torch.minimum(below * low, below * high)
+            top = offsets[1] + torch.maximum(above * low, above * high)
+            # Rounded outward: products and sums of numbers of these sizes.
+            largest = torch.maximum(low.abs(), high.abs())
+            size = (below.abs() + above.abs() + slope.abs()) * largest
+            size = size + offsets[0].abs() + offsets[1].abs()
+            numbers = torch.finfo(low.dtype)
+            wider = BAND_ROUNDINGS * (numbers.eps * size + numbers.tiny)
+            bands.append((slope, bottom / 2 + top / 2, top / 2 - bottom / 2 + wider))
+        first, second = bands
+        is_first = first[2] <= second[2]
+        slope, offset, radius = (
+            torch.where(is_first, a, b) for a, b in zip(first, second, strict=True)
+        )
+        return cls(slope, offset, radius)
+
+    def pushed(self, directions: Tensor) -> Tensor:
+        return directions * self.slope[:, None]
+
+    def spread(self, radii: Tensor) -> Tensor:
+        return radii * self.slope.abs()
+
+
 class Relaxation(ABC):
     """All lines of one layer that may be chosen, over each of several regions."""
 
@@ -112,6 +195,12 @@ class Relaxation(ABC):
     @abstractmethod
     def lines(self, choices: Tensor | None = None) -> Lines:
         """The lines of these choices (2, regions, rows, units); without any, those of `start`."""
+
+    def band(self, arguments: Interval) -> LinearBand | None:
+        """A band around the values, narrow if there is one, for arguments in these intervals; None
+        where only bounds of the values are known."""
+        lines = self.lines()
+        return UnitBand.between(lines, arguments) if isinstance(lines, UnitLines) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,7 +30,7 @@ from radii.networks.operators._base import (
     with_rank,
 )
 from radii.networks.operators._intervals import Interval
-from radii.networks.operators._lines import Lines, Pencil, Relaxation, UnitLines
+from radii.networks.operators._lines import Pencil, Relaxation, UnitBand, UnitLines
 from radii.networks.operators._relu_lines import chord, prefers_right
 from radii.networks.operators._slopes import Float64, IntervalMatrix, Saturation
 
@@ -293,9 +293,24 @@ class PiecewiseLinear(Relaxation):
             self.is_bent[index],
         )
 
-    def lines(self, choices: Tensor | None = None) -> Lines:
+    def lines(self, choices: Tensor | None = None) -> UnitLines:
         below, above = self.start if choices is None else choices
         return UnitLines(*self.lower.at(below), *self.upper.at(above))
+
+    def band(self, arguments: Interval) -> UnitBand:
+        """Between a chord and the line through the bend that is parallel to it."""
+        below, above = self.choices
+        below = _parallel(self.lower, self.upper, below)
+        above = _parallel(self.upper, self.lower, above)
+        chosen = self.lines(torch.stack([below, above])[:, :, None])
+        return UnitBand.between(chosen, arguments)
+
+
+def _parallel(pencil: Pencil, other: Pencil, choice: Tensor) -> Tensor:
+    """The choice whose line has the other side's slope, if that side has only one."""
+    is_free = (pencil.slope_span != 0) & (other.slope_span == 0)
+    span = torch.where(is_free, pencil.slope_span, 1.0)
+    return torch.where(is_free, ((other.slope - pencil.slope) / span).clamp(0, 1), choice)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from radii.attacks import attack_specification
-from radii.bounds import box_of, fuse, stage_bounds
+from radii.bounds import box_of, fuse, has_forward_forms, stage_bounds, without_softmax
 from radii.problem import Limits, Specification, Verdict, Witness
 from radii.verifiers._base import Answer
 from radii.verifiers._case import attack_seconds, check_bounded
@@ -24,13 +24,14 @@ from radii.verifiers.native._certificates import certificate_of
 from radii.verifiers.native._crown_proofs import crown_log, has_relu_alone, least_margin
 from radii.verifiers.native._form import ProofForm, is_piecewise_linear
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
-from radii.verifiers.native._line_proofs import has_many_inputs, prove_by_lines
+from radii.verifiers.native._line_proofs import prove_by_lines
 from radii.verifiers.native._mapped_reduction import mapped_reduction
 from radii.verifiers.native._nodes import Frontier
 from radii.verifiers.native._patience import Patience
 from radii.verifiers.native._proof_log import ProofLog
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
 from radii.verifiers.native._session import ProofSession
+from radii.verifiers.native._smooth_tree import SmoothTree
 from radii.verifiers.native._tree import Tree
 
 UNPROVABLE = "an input of the region is closer to a violation than what the network may round"
@@ -77,7 +78,7 @@ def prove_by_units(
     form = ProofForm.of(network, specification, session.arithmetic, plain=plain)
     if not form.violations:
         return ProofAttempt(Answer(Verdict.ROBUST))
-    has_crown = _is_tried_by_crown(session, form, plain=plain)
+    has_crown = _is_tried_by_crown(session, form)
     if has_crown and least_margin(session, form, specification) > 0:
         certify = crown_certificate(session, specification, limits)
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
@@ -99,15 +100,15 @@ def prove_by_units(
     attempt = growth.outcome(tree)
     if attempt.answer.verdict is not Verdict.ROBUST:
         return attempt
-    return replace(attempt, certify=growth.certified(started, plain=plain))
+    return replace(attempt, certify=growth.certified(started))
 
 
-def _is_tried_by_crown(session: ProofSession, form: ProofForm, *, plain: bool) -> bool:
+def _is_tried_by_crown(session: ProofSession, form: ProofForm) -> bool:
     """Whether CROWN on the layers as they are goes first. Where the tree works on the network's own
     maps its root is CROWN anyway, and other units than ReLU have a certificate by the tree alone.
     """
     is_large = form.arguments >= session.settings.crown_first_units
-    is_certified = not plain or has_relu_alone(form.fusion)
+    is_certified = not form.plain or has_relu_alone(form.fusion)
     return is_large and not form.keeps_structure and is_certified
 
 
@@ -127,7 +128,7 @@ def _reduced(
     session: ProofSession, form: ProofForm, specification: Specification, limits: Limits
 ) -> Reduction:
     """On the network's own maps where they are smaller than matrices of open units, on such
-    matrices elsewhere."""
+    matrices elsewhere. What affine forms have shown of units cannot be stated."""
     region, inputs, arithmetic = specification.region, specification.inputs, session.arithmetic
     settings = session.settings
     if not form.keeps_structure:
@@ -135,8 +136,13 @@ def _reduced(
             form.relu_form(), region, form.violations, inputs, limits, arithmetic, settings.root
         )
     seconds = settings.root_slopes_share * limits.remaining
-    state = session.memory.passes.state(form.fusion, [region], arithmetic, limits)
-    return mapped_reduction(state, region, form.violations, inputs, limits, seconds, settings.root)
+    forms = not (form.plain and session.certifies)
+    state = session.memory.passes.state(form.fusion, [region], arithmetic, limits, forms=forms)
+    reduction = mapped_reduction(
+        state, region, form.violations, inputs, limits, seconds, settings.root
+    )
+    is_stated = not (forms and has_forward_forms(form.fusion))
+    return reduction if is_stated else replace(reduction, grounds=())
 
 
 class _Growth:
@@ -200,15 +206,17 @@ class _Growth:
         answer = Answer(self.limits.expired or Verdict.UNKNOWN, message=message)
         return ProofAttempt(answer, frontier=left, is_unprovable=tree.is_unprovable)
 
-    def certified(self, started: float, *, plain: bool) -> Certify | None:
+    def certified(self, started: float) -> Certify | None:
         """How the proof of a tree that is closed is certified; by another one where the form of
-        its units cannot be stated, unless it was `plain` already."""
+        its units cannot be stated, unless that was plain already."""
         session, specification = self.session, self.specification
         if self.log is None:
             return None
         if self.reduction.grounds:
             return _stated(session, specification, self.log, self.form)
-        return None if plain else proven_again(session, specification, self.limits, started)
+        if self.form.plain:
+            return None
+        return proven_again(session, specification, self.limits, started)
 
 
 def _attack_first(
@@ -224,14 +232,9 @@ def _attack_first(
 def prove_by_inputs(
     session: ProofSession, specification: Specification, limits: Limits
 ) -> ProofAttempt:
-    """Split the region of inputs; for few inputs, and for networks that are smooth. Of many inputs
-    the region is bounded as a whole first, with ever better lines."""
+    """Split the region of inputs; for few inputs."""
     network, started = session.network, time.monotonic()
     check_bounded(network, specification)
-    is_wide = has_many_inputs(session, specification)
-    if is_wide and prove_by_lines(session, specification, limits):
-        certify = proven_again(session, specification, limits, started)
-        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     candidates = Candidates(network, specification, session.settings.candidates)
     result = split_inputs(
         network,
@@ -245,6 +248,60 @@ def prove_by_inputs(
     if candidates.witness is not None:
         return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if result.outcome is SplitOutcome.PROVEN:
+        certify = proven_again(session, specification, limits, started)
+        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
+    message = _overflow(session, specification)
+    return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
+
+
+def prove_by_splits(
+    session: ProofSession,
+    specification: Specification,
+    limits: Limits,
+    *,
+    patience: Patience | None = None,
+    branches: bool = True,
+    attacks: bool = False,
+) -> ProofAttempt:
+    """Bound the whole region with ever better lines, and split on units of any kind; for networks
+    that are not piecewise linear, with many inputs.
+
+    As `prove_by_units`, without what trees of ReLU units can go on from.
+    """
+    network, started = session.network, time.monotonic()
+    check_bounded(network, specification)
+    stated = specification.requirement.violations or ()
+    fusion, violations = without_softmax(fuse(network), stated, session.arithmetic)
+    if not violations:
+        return ProofAttempt(Answer(Verdict.ROBUST))
+    seconds = session.settings.lines.share * limits.remaining
+    share = limits.within(seconds) if branches else limits
+    whole = prove_by_lines(session, fusion, violations, specification, share)
+    if not whole.left:
+        certify = proven_again(session, specification, limits, started)
+        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
+    refuted = _attack_first(session, specification, limits) if attacks else None
+    if refuted is not None:
+        return refuted
+    if not (branches and whole.known):
+        message = _overflow(session, specification)
+        return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
+    candidates = Candidates(network, specification, session.settings.candidates)
+    tree = SmoothTree(
+        fusion,
+        specification.region,
+        whole.left,
+        candidates,
+        limits,
+        patience=patience,
+        arithmetic=session.arithmetic,
+        settings=session.settings.smooth,
+    )
+    tree.start(whole.known)
+    tree.grow()
+    if candidates.witness is not None:
+        return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
+    if tree.is_proven:
         certify = proven_again(session, specification, limits, started)
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     message = _overflow(session, specification)

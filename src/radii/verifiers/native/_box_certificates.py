@@ -131,7 +131,7 @@ class _BoxTree:
         parts = replace(
             self.region.taken(torch.zeros(len(low), dtype=torch.int64)), box=Interval(low, high)
         )
-        state = propagate(self.network, parts)
+        state = propagate(self.network, parts, forms=False)
         output = self.network.output
         arguments, loss = output.arguments(state.values, state.errors)
         rows = self.rows.expand(len(low), -1, -1)

@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from radii.bounds import OFFSET_ROUNDING, Fusion, Multipliers, Rows, State, bound_rows
+from radii.bounds import (
+    OFFSET_ROUNDING,
+    Fusion,
+    Multipliers,
+    Rows,
+    State,
+    bound_rows,
+    has_forward_forms,
+)
 from radii.networks import Relu
 from radii.problem import REAL, UNLIMITED, Halfspaces, Limits, Specification
 from radii.verifiers.native._form import ProofForm, is_piecewise_linear
@@ -63,8 +71,6 @@ def least_margin(
     on_intervals: bool = False,
 ) -> float:
     """For every way to break the requirement its best row alone; of these the least."""
-    rows = np.vstack([polyhedron.matrix for polyhedron in form.violations])
-    offsets = np.concatenate([polyhedron.offset for polyhedron in form.violations])
     state = session.memory.passes.state(
         form.fusion,
         [specification.region],
@@ -72,6 +78,12 @@ def least_margin(
         limits,
         on_intervals=on_intervals,
     )
+    return _margin(state, form)
+
+
+def _margin(state: State, form: ProofForm) -> float:
+    rows = np.vstack([polyhedron.matrix for polyhedron in form.violations])
+    offsets = np.concatenate([polyhedron.offset for polyhedron in form.violations])
     with torch.no_grad():
         bounds = bound_rows(state, torch.from_numpy(rows)[None])
     low = bounds.low[0].numpy()
@@ -89,7 +101,8 @@ def crown_log(
     *,
     on_intervals: bool = False,
 ) -> ProofLog | None:
-    """The log of the proof that CROWN finds; None for networks of other units than ReLU.
+    """The log of the proof that CROWN finds; None for networks of other units than ReLU, and where
+    it needs what affine forms have shown of units.
 
     `on_intervals` bounds units by plain intervals, as the cheapest proof does.
     """
@@ -97,8 +110,10 @@ def crown_log(
         return None
     region, violations = specification.region, form.violations
     state = session.memory.passes.state(
-        form.fusion, [region], session.arithmetic, on_intervals=on_intervals
+        form.fusion, [region], session.arithmetic, on_intervals=on_intervals, forms=False
     )
+    if has_forward_forms(form.fusion) and not _margin(state, form) > 0:
+        return None
     with torch.no_grad():
         gamma = _best_rows(state, violations)
     nothing = torch.zeros(0, dtype=torch.float64)

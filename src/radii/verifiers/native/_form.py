@@ -34,13 +34,15 @@ from radii.verifiers.native._mapped_reduction import keeps_structure
 class ProofForm:
     """No output of the fusion may lie in one of the violations.
 
-    `keeps_structure` says that its layers are maps smaller than matrices, on which trees work.
+    `keeps_structure` says that its layers are maps smaller than matrices, on which trees work. What
+    is proven about a `plain` form can be stated in a certificate.
     """
 
     network: Network
     fusion: Fusion
     violations: tuple[Halfspaces, ...]
     keeps_structure: bool
+    plain: bool
 
     @classmethod
     def of(
@@ -58,7 +60,7 @@ class ProofForm:
         if plain or not keeps_structure(fusion):
             fusion, violations = without_softmax(fuse(network), stated, arithmetic)
         fusion, violations = unwrapped(fusion, violations)
-        return cls(network, fusion, violations, keeps_structure(fusion))
+        return cls(network, fusion, violations, keeps_structure(fusion), plain)
 
     @property
     def arguments(self) -> int:

@@ -1,11 +1,14 @@
 """Proofs by linear bounds of the whole region: CROWN, then lines that are chosen by ascent.
 
-For networks of many inputs whose units are not split: boxes of inputs would be cut in vain there.
-Units are bounded by intervals first, then by CROWN, then with lines of their own; each stage starts
+For networks whose units are not all ReLU, before anything is split. Units are bounded by intervals
+first, then by CROWN, then with lines of their own (alpha-CROWN, Xu et al. 2021); each stage starts
 from the bounds of the last, and chooses lines for the rows of the violations.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -22,11 +25,8 @@ from radii.bounds import (
     Supports,
     backward,
     bound_rows,
-    box_of,
-    fuse,
     layered,
     propagate,
-    without_softmax,
 )
 from radii.problem import Halfspaces, Limits, Specification
 from radii.verifiers.native._session import ProofSession
@@ -37,24 +37,32 @@ class _ExpiredError(Exception):
     """The limits expired in the middle of a pass."""
 
 
-def has_many_inputs(session: ProofSession, specification: Specification) -> bool:
-    """Too many that vary to cut boxes of."""
-    low, high = box_of(specification.region)
-    return int((low < high).sum()) > session.settings.lines.more_inputs_than
+@dataclass(frozen=True, slots=True, eq=False)
+class WholeRegion:
+    """What linear bounds over a region show: the violations that are `left`, and intervals of what
+    all units read."""
+
+    left: tuple[Halfspaces, ...]
+    known: Sequence[Interval]
 
 
-def prove_by_lines(session: ProofSession, specification: Specification, limits: Limits) -> bool:
-    """Whether linear bounds over the region show that no input violates the specification."""
-    stated = specification.requirement.violations or ()
-    fusion, violations = without_softmax(fuse(session.network), stated, session.arithmetic)
+def prove_by_lines(
+    session: ProofSession,
+    fusion: Fusion,
+    violations: tuple[Halfspaces, ...],
+    specification: Specification,
+    limits: Limits,
+) -> WholeRegion:
+    """What is left of the violations of a fused network in the specification's region."""
     network = layered(fusion, torch.float64, session.device, session.arithmetic)
     supports = Supports.of([specification.region], torch.float64, session.device)
-    proof = _LineProof(network, supports, limits, session.settings.lines)
+    proof = _LineProof(network, supports, violations, limits, session.settings.lines)
     try:
         with torch.no_grad():
-            return proof.holds(violations, _margin(violations, fusion, supports))
+            proof.run(_margin(violations, fusion, supports))
     except _ExpiredError:
-        return False
+        pass
+    return WholeRegion(proof.left, proof.known)
 
 
 def _margin(violations: tuple[Halfspaces, ...], fusion: Fusion, supports: Supports) -> float:
@@ -65,54 +73,55 @@ def _margin(violations: tuple[Halfspaces, ...], fusion: Fusion, supports: Suppor
 
 
 class _LineProof:
-    """Bounds over one region, ever tighter. `known` are those of the units' arguments so far."""
+    """Bounds over one region, ever tighter: `left` are the violations that stay open, and `known`
+    the intervals of the units' arguments so far."""
 
     def __init__(
         self,
         network: LayeredNetwork,
         supports: Supports,
+        violations: tuple[Halfspaces, ...],
         limits: Limits,
         settings: LineSettings,
     ) -> None:
         self.network, self.supports = network, supports
         self.limits, self.settings = limits, settings
-        self.known: list[Interval] | None = None
+        self.left = violations
+        self.known: list[Interval] = []
 
-    def holds(self, violations: tuple[Halfspaces, ...], margin: float) -> bool:
+    def run(self, margin: float) -> None:
         """`margin` is how far the middle of the region is from a violation."""
-        settings, left = self.settings, violations
+        settings = self.settings
         for steps in (None, 0, *settings.unit_steps):
             state = self._state(steps)
-            left, least = self._open(state, left, 0)
+            least = self._exclude(state, 0)
             # Plain intervals are often hopeless, and their rows as dear to choose as others.
             is_near = steps is not None or least > -settings.near_margins * margin
-            if left and is_near:
-                left, _ = self._open(state, left, settings.row_steps)
-            if not left:
-                return True
-        return False
+            if self.left and is_near:
+                self._exclude(state, settings.row_steps)
+            if not self.left:
+                return
 
     def _state(self, steps: int | None) -> State:
         """Units bounded by intervals (None), or by so many steps of ascent."""
         bound = None if steps is None else self._pass(steps)
-        state = propagate(self.network, self.supports, bound, self.known)
+        state = propagate(self.network, self.supports, bound, self.known or None)
         self.known = state.arguments
         return state
 
-    def _open(
-        self, state: State, violations: tuple[Halfspaces, ...], steps: int
-    ) -> tuple[tuple[Halfspaces, ...], float]:
-        """The violations of which no row alone is proven wrong, and the worst of them."""
-        rows = np.vstack([each.matrix for each in violations])
-        offsets = np.concatenate([each.offset for each in violations])
+    def _exclude(self, state: State, steps: int) -> float:
+        """Drop the violations of which a row alone is proven wrong; the worst of all."""
+        rows = np.vstack([each.matrix for each in self.left])
+        offsets = np.concatenate([each.offset for each in self.left])
         on_device = torch.from_numpy(rows).to(self.supports.box.low)
         low = bound_rows(state, on_device[None], self._pass(steps)).low[0].cpu().numpy()
         # Twice the rounding of this sum: whoever replays a point adds the offset as well.
         least = low + offsets - OFFSET_ROUNDING * (np.abs(low) + np.abs(offsets))
-        ends = np.cumsum([len(each.offset) for each in violations])[:-1]
+        ends = np.cumsum([len(each.offset) for each in self.left])[:-1]
         best = [float(values.max()) for values in np.split(least, ends)]
-        left = tuple(v for v, value in zip(violations, best, strict=True) if not value > 0)
-        return left, min(best)
+        pairs = zip(self.left, best, strict=True)
+        self.left = tuple(violation for violation, value in pairs if not value > 0)
+        return min(best)
 
     def _pass(self, steps: int) -> _PolledPass:
         return _PolledPass(self.limits, steps)

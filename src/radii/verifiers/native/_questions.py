@@ -10,6 +10,7 @@ import math
 import time
 from dataclasses import replace
 
+from radii.bounds import box_of
 from radii.networks import Network
 from radii.problem import (
     FLOAT,
@@ -30,10 +31,11 @@ from radii.verifiers.certificates._covers import ProbabilityCover, covered
 from radii.verifiers.native._attempts import (
     ProofAttempt,
     prove_by_inputs,
+    prove_by_splits,
     prove_by_units,
     proven_again,
 )
-from radii.verifiers.native._form import is_piecewise_linear
+from radii.verifiers.native._form import ProofForm, is_piecewise_linear
 from radii.verifiers.native._session import ProofSession
 
 
@@ -102,6 +104,8 @@ def _linear(session: ProofSession, specification: Specification, limits: Limits)
         return ProofAttempt(decide_softmax(*question, limits, parts, session.arithmetic))
     if splits_inputs(session, specification):
         return prove_by_inputs(session, specification, limits)
+    if not is_piecewise_linear(session.network, specification):
+        return prove_by_splits(session, specification, limits, attacks=True)
     return prove_by_units(session, specification, limits, attacks=True)
 
 
@@ -112,9 +116,15 @@ def is_one_question(network: Network, specification: Specification) -> bool:
 
 
 def splits_inputs(session: ProofSession, specification: Specification) -> bool:
-    """Boxes fill a box; the rounded rim of an L1 or L2 ball they only come near to."""
-    region = specification.region
+    """With few inputs: more of them where units are smooth, since a split says less of those. Boxes
+    fill a box; the rounded rim of an L1 or L2 ball they only come near to, as smooth units do.
+    Where bounding one box takes seconds, as in convolutions, units are split in what it left."""
+    region, settings = specification.region, session.settings
+    if not is_piecewise_linear(session.network, specification):
+        low, high = box_of(region)
+        return int((low < high).sum()) <= settings.smooth_splittable_inputs
     is_box = isinstance(region, Box) or region.norm is Norm.LINF
-    inputs = math.prod(session.network.input_shape)
-    has_few = inputs <= session.settings.splittable_inputs
-    return (is_box and has_few) or not is_piecewise_linear(session.network, specification)
+    if not is_box or math.prod(session.network.input_shape) > settings.splittable_inputs:
+        return False
+    form = ProofForm.of(session.network, specification, session.arithmetic)
+    return not (form.keeps_structure and form.arguments >= settings.crown_first_units)

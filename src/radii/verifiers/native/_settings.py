@@ -266,8 +266,8 @@ class BoxSettings:
 class LineSettings:
     """How lines are chosen where a region is proven whole."""
 
-    more_inputs_than: int = 64
-    """With fewer, boxes of inputs are split at once."""
+    share: float = 0.4
+    """Of the time that is left, at most, before the region is split."""
 
     row_steps: int = 20
     """Steps of ascent for the violations' rows ..."""
@@ -280,11 +280,41 @@ class LineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SmoothTreeSettings:
+    """How a tree on units of any kind spends its time."""
+
+    steps: int = 12
+    """Steps of ascent for the bound of a node."""
+    nodes_at_once: int = 64
+    """Nodes bounded together, at most ..."""
+    work_at_once: int = 1 << 28
+    """... times the products of one row's way back: a few tenths of a second."""
+    tightened_rows: int = 64
+    """Arguments of children are bounded again if these are at most so many rows for each step."""
+    short_list: int = 3
+    """Arguments tried as splits: of those whose units cost the bound most, ..."""
+    least_loss: float = 0.05
+    """... at least this part of what the first one costs."""
+    trial_steps: int = 3
+    """Steps of ascent for the children of a split that is tried."""
+    edge_share: float = 0.1
+    """Of an interval: no cut is nearer to one of its ends."""
+    tie_break: float = 1e-3
+    """The weight of a split's better child, where the worse ones are equal."""
+    memory_bytes: int = 512 << 20
+    """Of open nodes: beyond, those that came last are taken first, so that few are added."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProofSettings:
     """Which way a question is decided, and what its parts may take."""
 
     splittable_inputs: int = 12
     """Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
+
+    smooth_splittable_inputs: int = 20
+    """The same where units are smooth: on gates of 2 x 6 units behind 14 inputs, boxes are decided
+    in 0.5 to 9 s where trees of units take 2 to more than 20."""
 
     crown_first_units: int = 2000
     """From this many units on, CROWN on the layers as they are is tried first: it takes a fraction
@@ -326,5 +356,6 @@ class ProofSettings:
     trials: TrialSettings = field(default_factory=TrialSettings)
     root: RootSettings = field(default_factory=RootSettings)
     tree: TreeSettings = field(default_factory=TreeSettings)
+    smooth: SmoothTreeSettings = field(default_factory=SmoothTreeSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
     lines: LineSettings = field(default_factory=LineSettings)

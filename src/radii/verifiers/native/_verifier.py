@@ -38,12 +38,13 @@ from radii.verifiers.native._attempts import (
     ProofAttempt,
     crown_certificate,
     prove_by_inputs,
+    prove_by_splits,
     prove_by_units,
 )
 from radii.verifiers.native._candidates import shortened
 from radii.verifiers.native._climb import Climb
 from radii.verifiers.native._crown_proofs import crown_margin, margin_at
-from radii.verifiers.native._line_proofs import has_many_inputs
+from radii.verifiers.native._form import is_piecewise_linear
 from radii.verifiers.native._nodes import Frontier
 from radii.verifiers.native._patience import Patience
 from radii.verifiers.native._questions import (
@@ -197,9 +198,7 @@ class _Prover:
     def rise(self, climb: Climb) -> None:
         """What quick proofs reach."""
         session, first = self.session, Query(self.instance, climb.values[0]).specification
-        if not is_one_question(session.network, first):
-            return
-        if has_many_inputs(session, first) or not splits_inputs(session, first):
+        if is_one_question(session.network, first) and not splits_inputs(session, first):
             at_zero = margin_at(session, first, self.instance.outputs)
             climb.rise(self.margin_on_intervals, self.certify_on_intervals, at_zero)
             climb.rise(self.margin, self.certify, at_zero)
@@ -278,6 +277,10 @@ class _Prover:
             return ProofAttempt(Answer(Verdict.ROBUST if is_known else Verdict.UNKNOWN))
         if splits_inputs(session, specification):
             return prove_by_inputs(session, specification, share)
+        if not is_piecewise_linear(session.network, specification):
+            return prove_by_splits(
+                session, specification, limits, patience=patience, branches=branches
+            )
         return prove_by_units(
             session,
             specification,
