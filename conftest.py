@@ -53,6 +53,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The workers of a test run must collect the same tests in the same order; sets have none."""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        if any(isinstance(values, set | frozenset) for values in mark.args):
+            name = metafunc.definition.nodeid
+            raise pytest.UsageError(f"{name} is parametrized by a set: sort its values")
+
+
 @pytest.hookimpl(trylast=True)  # after tests marked `slow` are gone
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     seed = config.getoption("--sample")
