@@ -23,6 +23,7 @@ import torch
 from onnx import helper, numpy_helper
 
 from radii.networks import (
+    AlongAxis,
     AveragePool,
     Convolution,
     Network,
@@ -277,7 +278,7 @@ class _WideGraphRun(_GraphRun):
     def step(self, node: onnx.NodeProto) -> None:
         varies = any(name in self.owners for name in node.input)
         emitted = self._emitted(node_title(node)) if varies else []
-        nodes = self.network.graph.nodes
+        nodes = self.network.graph.in_dtype(torch.float64).nodes
         if any(nodes[i].kind is not OperatorKind.AFFINE for i in emitted):
             self._bend(node, emitted)
         else:
@@ -298,7 +299,7 @@ class _WideGraphRun(_GraphRun):
 
     def _bend(self, node: onnx.NodeProto, emitted: list[int]) -> None:
         """The known value, where only moves of entries follow the nonlinear node; else float64."""
-        nodes = self.network.graph.nodes
+        nodes = self.network.graph.in_dtype(torch.float64).nodes
         last = max(p for p, i in enumerate(emitted) if nodes[i].kind is not OperatorKind.AFFINE)
         is_moved = all(isinstance(nodes[i].operator, Reshape) for i in emitted[last + 1 :])
         held = {i: self.values[name] for name, i in self.index.items()} | self.known
@@ -314,7 +315,7 @@ class _WideGraphRun(_GraphRun):
 
     def _as_in_graph(self, node: onnx.NodeProto) -> list[Array]:
         """Operators that move entries, on both halves of wide numbers; constants count once."""
-        nodes = self.network.graph.nodes
+        nodes = self.network.graph.in_dtype(torch.float64).nodes
         known = {index: self.values[name] for name, index in self.owners.items()}
         results = []
         for index in self._emitted(node_title(node)):
@@ -490,12 +491,30 @@ def _passed(call: _Call, x: Array, *_: Array) -> Array:
     return x.astype(helper.tensor_dtype_to_np_dtype(call.attribute("to", 1)))
 
 
+def _along_axes(call: _Call, x: Array, *_: Array | None) -> Array:
+    """CumSum, Resize, Upsample: products with a matrix along one axis after another, or moves."""
+    run = call.run
+    graph = run.network.graph.in_dtype(torch.float64)
+    operators = [graph.nodes[i].operator for i in run._emitted(node_title(call.node))]
+    if not any(isinstance(operator, AlongAxis) for operator in operators):
+        return run._as_in_graph(call.node)[0]
+    for operator in operators:
+        assert isinstance(operator, AlongAxis)
+        weight = operator.weight.numpy().T.astype(x.dtype)
+        moved = np.moveaxis(x, operator.axis, -1)
+        product = call.sums.dot(moved.reshape(-1, len(weight)), weight)
+        shape = (*moved.shape[:-1], weight.shape[1])
+        x = np.moveaxis(product.reshape(shape), -1, operator.axis)
+    return x
+
+
 OPERATORS: dict[str, Callable[..., Array]] = {
     "Add": lambda _, x, y: x + y,
     "AveragePool": _average,
     "BatchNormalization": _execute_batch_norm,
     "Cast": _passed,
     "Conv": _windowed,
+    "CumSum": _along_axes,
     "ConvTranspose": _windowed,
     "Div": lambda _, x, y: x / y,
     "Dropout": _passed,
@@ -509,8 +528,10 @@ OPERATORS: dict[str, Callable[..., Array]] = {
     "Reciprocal": lambda _, x: 1 / x,
     "ReduceMean": _reduced,
     "ReduceSum": _reduced,
+    "Resize": _along_axes,
     "Softmax": _softmax,
     "Sub": lambda _, x, y: x - y,
     "Sum": _sum,
+    "Upsample": _along_axes,
 }
 """Operators that are computed here: sums and products, which may round in more than one way."""
