@@ -28,7 +28,6 @@ from radii.networks._models import (
 )
 from radii.networks._network import Graph, Node
 from radii.networks.operators._arithmetic import AddConstant, Cast
-from radii.networks.operators._arrangement import Reshape, Slice
 from radii.networks.operators._base import (
     MAX_VALUES,
     TRANSLATORS,
@@ -41,7 +40,7 @@ from radii.networks.operators._base import (
     Translator,
     translator_of,
 )
-from radii.networks.operators._products import Dense
+from radii.networks.operators._products import Dense, constant_as_node
 from radii.networks.operators._steps import cast
 from radii.plugins import PluginGroup, load_plugin
 
@@ -263,12 +262,8 @@ def _keep_as_node(call: OnnxNode) -> None:
     translation.kept_entries += size
     if translation.kept_entries > KEPT_ENTRIES or not size:
         raise call.unsupported("of too many constants")
-    given = translation.nodes[0].shape
-    flat = call.emit(Reshape((int(np.prod(given)),)), 0)
-    zeros = torch.zeros(1, size, dtype=torch.float64)
-    constant = torch.from_numpy(np.array(value, np.float64).ravel())
-    row = call.emit(Dense(zeros, constant), call.emit(Slice(0, 0, 1), flat))
-    translation.values[name] = call.emit(Reshape(value.shape), row)
+    constant = torch.from_numpy(np.array(value, np.float64))
+    translation.values[name] = constant_as_node(call, constant)
 
 
 def _translator(call: OnnxNode) -> Translator:

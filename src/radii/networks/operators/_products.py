@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from radii.networks.operators._arithmetic import Add, AddConstant, scaled
-from radii.networks.operators._arrangement import Transpose
+from radii.networks.operators._arrangement import Reshape, Slice, Transpose
 from radii.networks.operators._base import (
     OnnxNode,
     OperatorKind,
@@ -133,6 +133,14 @@ def _product_shape(left: Shape, right: Shape) -> Shape:
 
 
 # Translators.
+
+
+def constant_as_node(call: OnnxNode, constant: torch.Tensor) -> int:
+    """A node whose value is a constant: nothing times an entry of the input, plus the constant."""
+    flat = call.emit(Reshape((math.prod(call.shape_of(0)),)), 0)
+    zeros = torch.zeros(1, constant.numel(), dtype=torch.float64)
+    row = call.emit(Dense(zeros, constant.flatten()), call.emit(Slice(0, 0, 1), flat))
+    return call.emit(Reshape(tuple(constant.shape)), row)
 
 
 @translates("MatMul", of_several=OperatorKind.SMOOTH)

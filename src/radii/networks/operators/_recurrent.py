@@ -15,7 +15,7 @@ from radii.networks.operators._arrangement import Concat, Reshape, Slice
 from radii.networks.operators._base import OnnxNode, Operator, OperatorKind, translates
 from radii.networks.operators._bilinear import multiplied
 from radii.networks.operators._piecewise_linear import Relu
-from radii.networks.operators._products import Dense
+from radii.networks.operators._products import Dense, constant_as_node
 from radii.networks.operators._tanh import Sigmoid, Tanh
 
 ACTIVATIONS: dict[str, type[Operator]] = {"relu": Relu, "sigmoid": Sigmoid, "tanh": Tanh}
@@ -201,11 +201,7 @@ def _initial(call: OnnxNode, position: int, number: int) -> int | None:
     if not call.has(position) or (call.is_constant(position) and not call.weight(position).any()):
         return None
     if call.is_constant(position):
-        # A constant as a node: the first input times 0, plus the constant.
-        zeros = torch.zeros(call.shape(0)[2], call.shape(position)[2], dtype=torch.float64)
-        first = _taken(call, call.node(0), 0)
-        nothing = call.emit(Dense(zeros), first)
-        return call.emit(AddConstant(call.weight(position)[number]), nothing)
+        return constant_as_node(call, call.weight(position)[number])
     return _taken(call, call.node(position), number)
 
 
