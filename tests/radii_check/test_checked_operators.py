@@ -29,6 +29,8 @@ Array = np.ndarray[Any, Any]
 NUM = Numbers()
 NEVER = {
     "Einsum",
+    *("GroupNormalization", "InstanceNormalization", "LayerNormalization", "Pow"),
+    *("RMSNormalization", "ReduceL2", "ReduceSumSquare", "Sqrt"),
     *("And", "ArgMax", "ArgMin", "Ceil", "Cos", "CumSum"),
     *("Equal", "Floor", "GRU", "Greater", "GreaterOrEqual", "LSTM"),
     *("Less", "LessOrEqual", "Log", "Not", "Or", "RNN"),

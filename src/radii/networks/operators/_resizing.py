@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 import torch
-from onnx import helper
 from torch import Tensor
 
 from radii.networks.operators._arrangement import picked
@@ -137,6 +135,8 @@ def _matrix(
     size: int,
 ) -> npt.NDArray[np.float64]:
     """What becomes of the unit vectors of an axis, (results, entries)."""
+    from onnx import helper
+
     from radii.networks._building import constant_outputs
 
     known: dict[str, npt.NDArray[Any]] = {"x": np.eye(length, dtype=np.float32)}
@@ -146,9 +146,7 @@ def _matrix(
     else:
         known["sizes"] = np.array([length, size], np.int64)
         inputs = ["x", "", "", "sizes"]
-    node: onnx.NodeProto = helper.make_node(
-        "Resize", list(inputs), ["y"], name=call.name, mode=mode, **attributes
-    )
+    node = helper.make_node("Resize", list(inputs), ["y"], name=call.name, mode=mode, **attributes)
     opset = max(call.opset, RESIZE_OPSET)
     (found,) = constant_outputs(node, known, opset, call.translation.network)
     if found.shape != (length, size):
