@@ -46,10 +46,11 @@ def test_it_imports_nothing_of_radii() -> None:
             assert {name.split(".")[0] for name in names} <= ALLOWED, path
 
 
-LINES_OF_CODE = 3000
+LINES_OF_CODE = 3400
 """An assessor reads all of it. The limit was 1,800, and 900 for the core; it made the code dense:
 names of one letter, and three steps in a line. Being readable needs more lines, and new operators
-are files of their own that nobody has to read who does not use them."""
+are files of their own that nobody has to read who does not use them: curves by their pieces, with
+the products that are one of them, are 400 lines."""
 LINES_OF_A_FILE = 300
 """With docstrings: a file is one idea."""
 
