@@ -203,11 +203,9 @@ def test_constants_that_the_file_computes(kind: Kind, tmp_path: Path) -> None:
     sign = np.sign(read - seen)
     network = network_with(sign * (seen + read) / 2, sign * terms)
     query = Query(instance_at(network, [0.2]), 0.01)
-    with pytest.raises(UnsupportedQuery, match="ReduceSum"):
-        kind().verify(network, query)
+    result = kind().verify(network, query, Limits(seconds=2.0))
+    assert result.verdict is not Verdict.ROBUST, "another order of the sum gives the other class"
     assert kind(arithmetic=REAL).unsupported(network, query.instance.norm) is None
-    with pytest.raises(UnsupportedQuery, match="ReduceSum"):
-        crown_bounds(network, [query.specification.region])
 
 
 @pytest.mark.parametrize("kind", PIECEWISE)
