@@ -35,7 +35,7 @@ from radii.verifiers.native._attempts import (
     prove_by_units,
     proven_again,
 )
-from radii.verifiers.native._form import ProofForm, is_piecewise_linear
+from radii.verifiers.native._form import is_piecewise_linear
 from radii.verifiers.native._session import ProofSession
 
 
@@ -117,14 +117,10 @@ def is_one_question(network: Network, specification: Specification) -> bool:
 
 def splits_inputs(session: ProofSession, specification: Specification) -> bool:
     """With few inputs: more of them where units are smooth, since a split says less of those. Boxes
-    fill a box; the rounded rim of an L1 or L2 ball they only come near to, as smooth units do.
-    Where bounding one box takes seconds, as in convolutions, units are split in what it left."""
+    fill a box; the rounded rim of an L1 or L2 ball they only come near to, as smooth units do."""
     region, settings = specification.region, session.settings
     if not is_piecewise_linear(session.network, specification):
         low, high = box_of(region)
         return int((low < high).sum()) <= settings.smooth_splittable_inputs
     is_box = isinstance(region, Box) or region.norm is Norm.LINF
-    if not is_box or math.prod(session.network.input_shape) > settings.splittable_inputs:
-        return False
-    form = ProofForm.of(session.network, specification, session.arithmetic)
-    return not (form.keeps_structure and form.arguments >= settings.crown_first_units)
+    return is_box and math.prod(session.network.input_shape) <= settings.splittable_inputs
