@@ -5,6 +5,7 @@ What was proven on a region is proven on every smaller one, so only the open nod
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import dataclass, fields
 
@@ -66,9 +67,8 @@ class Nodes:
         return Nodes(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     @classmethod
-    def join(cls, first: Nodes, second: Nodes) -> Nodes:
-        pairs = ((getattr(first, f.name), getattr(second, f.name)) for f in fields(cls))
-        return cls(*(torch.cat(pair) for pair in pairs))
+    def join(cls, *parts: Nodes) -> Nodes:
+        return cls(*(torch.cat([getattr(part, f.name) for part in parts]) for f in fields(cls)))
 
     @property
     def is_open_unit(self) -> Tensor:
@@ -106,6 +106,43 @@ class Nodes:
         children.signs[count + place, unit] = -1
         children.share = children.share / 2
         return children
+
+
+class NodesAside:
+    """Open nodes of a large tree whose turn is far off: moving all of them at every step would take
+    longer than bounding a few. `share` is their part of the tree, `worst` their least value."""
+
+    def __init__(self) -> None:
+        self.parts: list[Nodes] = []
+        self._best: list[float] = []
+        self.share, self.worst = 0.0, math.inf
+
+    def exchanged(self, nodes: Nodes, fewest: int, most: int) -> Nodes:
+        """The nodes that are worked on: of more than `most` the worse half is put aside, and with
+        fewer than `fewest` the part with the best node comes back."""
+        if len(nodes) > most:
+            order = nodes.value.argsort(descending=True)
+            self._put(nodes.pick(order[most // 2 :]))
+            return nodes.pick(order[: most // 2])
+        if len(nodes) < fewest and self.parts:
+            return Nodes.join(nodes, self._take())
+        return nodes
+
+    def _put(self, nodes: Nodes) -> None:
+        self.parts.append(nodes)
+        self._best.append(float(nodes.value.max()))
+        self._count()
+
+    def _take(self) -> Nodes:
+        place = max(range(len(self.parts)), key=self._best.__getitem__)
+        del self._best[place]
+        nodes = self.parts.pop(place)
+        self._count()
+        return nodes
+
+    def _count(self) -> None:
+        self.share = sum(float(part.share.sum()) for part in self.parts)
+        self.worst = min((float(part.value.min()) for part in self.parts), default=math.inf)
 
 
 # Where the ascent of every unit's bounds stands, kept from round to round and for children.

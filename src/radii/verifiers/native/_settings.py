@@ -177,6 +177,8 @@ class TreeSettings:
     asked."""
     nodes_at_once: int = 16
     """Rich nodes, whose units are bounded again, that are split together, at most."""
+    nodes_at_hand: int = 2048
+    """Open nodes of a tree that are chosen from at every step; others wait aside."""
     cheap_nodes_at_once: int = 256
     """The same of cheap nodes, whose units keep their bounds."""
     node_batch_seconds: float = 1.0

@@ -18,7 +18,12 @@ from torch import Tensor
 from radii.bounds import Multipliers, Rows, evaluate, improve
 from radii.problem import Limits
 from radii.verifiers.native._leaves import solve_leaf
-from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
+from radii.verifiers.native._nodes import (
+    MultiplierCache,
+    Nodes,
+    NodesAside,
+    StoredMultipliers,
+)
 from radii.verifiers.native._patience import TRIALS, Patience, TrialTime
 from radii.verifiers.native._proof_log import ProofLog, rounded_down, stated
 from radii.verifiers.native._reduction import Reduction
@@ -136,22 +141,24 @@ class Tree:
         self.begun_at = time.thread_time()
         roots = Nodes.roots(reduction.lower, reduction.upper, count, parts)
         self.open = roots if begun is None else begun
+        self.aside = NodesAside()
         self.undecided = self.open.pick(torch.arange(0))
         self.total = float(self.open.share.sum())
 
     @property
     def left(self) -> Nodes:
         """What is not proven: open nodes, and leaves that stayed undecided."""
-        return Nodes.join(self.open, self.undecided)
+        return Nodes.join(self.open, *self.aside.parts, self.undecided)
 
     @property
     def is_proven(self) -> bool:
-        return len(self.open) == 0 and len(self.undecided) == 0
+        return not (len(self.open) or self.aside.parts or len(self.undecided))
 
     @property
     def closed_share(self) -> float:
         """The part of the tree that is proven, every split halving a node's part."""
-        return 1 - float(self.left.share.sum()) / max(self.total, 1e-300)
+        left = float(self.open.share.sum()) + self.aside.share + float(self.undecided.share.sum())
+        return 1 - left / max(self.total, 1e-300)
 
     def start(self) -> None:
         """Bound the nodes that it starts from: proves what needs no branching."""
@@ -200,7 +207,8 @@ class Tree:
 
     def grow(self) -> None:
         """Branch until everything is proven, a counterexample is found, it is over or hopeless."""
-        while len(self.open) and not self.must_stop():
+        while (len(self.open) or self.aside.parts) and not self.must_stop():
+            self.open = self.aside.exchanged(self.open, self.at_once, self.settings.nodes_at_hand)
             self.note_progress()
             order = self.open.value.argsort(descending=True)
             now, later = order[: self.at_once], order[self.at_once :]
@@ -349,8 +357,8 @@ class Tree:
 
     def note_progress(self) -> None:
         """Whether splits still help, where rounding alone keeps all nodes open."""
-        worst = float(self.open.value.min())
-        is_near = len(self.open) <= self.at_once and worst > -self.lost
+        worst = min(float(self.open.value.min()), self.aside.worst)
+        is_near = not self.aside.parts and len(self.open) <= self.at_once and worst > -self.lost
         if is_near and worst <= self.stuck_at + self.settings.stuck_gain * self.lost:
             self.stuck_rounds += 1
         else:
