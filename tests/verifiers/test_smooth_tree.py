@@ -214,3 +214,44 @@ def test_a_tree_that_has_not_begun_or_may_not_branch_proves_nothing() -> None:
         Limits(60.0),
     )
     assert not tree.is_proven
+
+
+def clause_network(clauses: np.ndarray, variables: int) -> Network:
+    """y_0 = 1 - the sum of what clauses miss, y_1 = how far the inputs are from 0 and 1.
+
+    Clauses are rows of literals: k for variable k - 1, -k for its negation.
+    """
+    weight = np.zeros((variables, variables + len(clauses)))
+    bias = np.concatenate([-np.ones(variables), np.ones(len(clauses))])
+    weight[:, :variables] = 2 * np.eye(variables)
+    for place, clause in enumerate(clauses, start=variables):
+        for literal in clause:
+            weight[abs(literal) - 1, place] -= np.sign(literal)
+            bias[place] -= literal < 0
+    sketch = Sketch([1, variables])
+    hidden = sketch.apply("Gemm", "x", sketch.constant(weight), sketch.constant(bias))
+    out = np.zeros((variables + len(clauses), 2))
+    out[variables:, 0], out[:variables, 1] = -1, -1
+    missed = sketch.apply("MatMul", sketch.apply("Relu", hidden), sketch.constant(out))
+    sums = sketch.apply("MatMul", "x", sketch.constant(np.tile([[0.0, 1.0]], (variables, 1))))
+    both = sketch.apply("Add", missed, sums)
+    return sketch.network(sketch.apply("Add", both, sketch.constant(np.array([[1.0, 0.0]]))))
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("seed", range(24))
+def test_clauses_are_decided_as_by_exhaustion(seed: int) -> None:
+    """A violation of both rows is an assignment that satisfies all clauses."""
+    rng = np.random.default_rng(seed)
+    variables, count = 8, 34
+    names = np.stack([rng.choice(variables, 3, replace=False) + 1 for _ in range(count)])
+    clauses = names * rng.choice([-1, 1], names.shape)
+    every = (np.arange(2**variables)[:, None] >> np.arange(variables)) & 1 == 1
+    literals = every[:, np.abs(clauses) - 1] == (clauses > 0)
+    is_satisfiable = bool(literals.any(2).all(1).any())
+    network = clause_network(clauses, variables)
+    rows = Halfspaces(np.array([[-1.0, 0.0], [0.0, 1.0]]), np.array([1.0, 0.0]))
+    box = Box(np.zeros(variables), np.ones(variables))
+    spec = Specification(box, LinearRequirement((rows,)))
+    answer = prove_by_splits(ProofSession(network), spec, Limits(60)).answer
+    assert answer.verdict is (Verdict.NOT_ROBUST if is_satisfiable else Verdict.ROBUST)

@@ -35,7 +35,7 @@ from radii.verifiers.native._attempts import (
     prove_by_units,
     proven_again,
 )
-from radii.verifiers.native._form import is_piecewise_linear
+from radii.verifiers.native._form import ProofForm, is_piecewise_linear
 from radii.verifiers.native._session import ProofSession
 
 
@@ -106,7 +106,23 @@ def _linear(session: ProofSession, specification: Specification, limits: Limits)
         return prove_by_inputs(session, specification, limits)
     if not is_piecewise_linear(session.network, specification):
         return prove_by_splits(session, specification, limits, attacks=True)
-    return prove_by_units(session, specification, limits, attacks=True)
+    if not clips_inputs(session, specification):
+        return prove_by_units(session, specification, limits, attacks=True)
+    share = limits.within(session.settings.clipping_share * limits.remaining)
+    attempt = prove_by_splits(session, specification, share, attacks=True)
+    if attempt.answer.verdict in (Verdict.ROBUST, Verdict.NOT_ROBUST):
+        return attempt
+    return prove_by_units(session, specification, limits)
+
+
+def clips_inputs(session: ProofSession, specification: Specification) -> bool:
+    """Whether violations of several rows at once may clip a moderate number of inputs to points:
+    constraints among inputs that a small network states, such as clauses."""
+    form = ProofForm.of(session.network, specification, session.arithmetic)
+    settings = session.settings
+    has_few = math.prod(session.network.input_shape) <= settings.smooth.split_inputs
+    is_small = form.arguments < settings.crown_first_units
+    return has_few and is_small and max(form.rows, default=0) > 1
 
 
 def is_one_question(network: Network, specification: Specification) -> bool:

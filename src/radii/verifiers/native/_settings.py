@@ -299,10 +299,20 @@ class SmoothTreeSettings:
     """... at least this part of what the first one costs."""
     trial_steps: int = 3
     """Steps of ascent for the children of a split that is tried."""
+    split_inputs: int = 128
+    """Up to so many inputs, cuts of inputs are tried beside those of units."""
+    rounds: int = 6
+    """How often a node is bounded again after its box of inputs was clipped, at most ..."""
+    worthwhile_clip: float = 0.2
+    """... if one of the sides has lost more than this part of itself."""
     edge_share: float = 0.1
     """Of an interval: no cut is nearer to one of its ends."""
     tie_break: float = 1e-3
-    """The weight of a split's better child, where the worse ones are equal."""
+    """The weight of an argument's width where its unit's lines cost nothing."""
+    clip_weight: float = 1.0
+    """The weight of what a split clips of its children's boxes beside what their bounds gain."""
+    least_gain: float = 1e-3
+    """What a child is taken to gain at least, so that its sibling still counts."""
     memory_bytes: int = 512 << 20
     """Of open nodes: beyond, those that came last are taken first, so that few are added."""
 
@@ -332,6 +342,9 @@ class ProofSettings:
     pass_variation: float = 1.2
     """A pass may take this many times as long as the last one: without so much time it is not
     begun, since one that is cut off proves nothing."""
+
+    clipping_share: float = 0.5
+    """Of the time that is left, for a tree that clips inputs before one that splits ReLU units."""
 
     split_attempt_share: float = 0.5
     """Of the time that is left, for each attempt of a climb that splits inputs."""

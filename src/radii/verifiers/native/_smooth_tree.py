@@ -1,16 +1,17 @@
 """Branch and bound on units of any kind: where `_tree` knows only the signs of ReLU units.
 
 The scheme is GenBaB's (Shi et al. 2025). A node of the tree holds an interval for every argument of
-the network. It is bounded by alpha-CROWN, with multipliers of the intervals that were split
-(beta-CROWN, at any point of a unit's argument), and is split where that gains most: at a point of
-one argument, so that the lines around its unit come closer on both sides. All bounds are those of
+the network, and a box of inputs. It is bounded by alpha-CROWN, with multipliers of the intervals
+that were split (beta-CROWN, at any point of a unit's argument); what its linear bounds say of
+inputs that violate all rows at once clips the box (Clip-and-Verify, Zhou et al. 2025), and as long
+as that helps it is bounded again. It is split where that gains most: at a point of one argument, so
+that the lines around its unit come closer on both sides, or of an input. All bounds are those of
 `radii.bounds`, in float64, less the rounding of the network and their own; nothing here is believed
 without them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -27,7 +28,9 @@ from radii.bounds import (
     LinearFunctions,
     State,
     Supports,
+    UnitLosses,
     backward,
+    input_influence,
     layered,
     optimised,
     propagate,
@@ -36,6 +39,7 @@ from radii.bounds import (
 from radii.networks import Interval
 from radii.problem import FLOAT, Arithmetic, Ball, Box, Halfspaces, Limits
 from radii.verifiers.native._candidates import Candidates
+from radii.verifiers.native._cuts import ViolationCuts, best_mixture, clipped
 from radii.verifiers.native._patience import Patience
 from radii.verifiers.native._settings import SmoothTreeSettings
 
@@ -44,7 +48,8 @@ _DEFAULTS = SmoothTreeSettings()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmoothNodes:
-    """Open nodes, a row each; by layers `lows` and `highs` of arguments and which were `split`.
+    """Open nodes, a row each; by layers `lows` and `highs` of arguments and which were `split`, and
+    behind the layers those of the inputs.
 
     `lines` and the multipliers `above` and `below` are what children start from (in float32), for
     layers that have any. `spec` is the violation that a node is about, `values` its bound so far,
@@ -136,6 +141,15 @@ class _Splits:
     point: Tensor
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _ClippedBoxes:
+    """What cuts leave of boxes, and which part of each side is `left`."""
+
+    low: Tensor
+    high: Tensor
+    left: Tensor
+
+
 class SmoothTree:
     """All nodes not yet proven, over all violations of one region.
 
@@ -182,10 +196,11 @@ class SmoothTree:
         """Bound the root, beginning with intervals of all arguments that hold in the region."""
         with torch.no_grad():
             nothing = [torch.zeros(1, size, dtype=torch.bool) for size in self.sizes]
+            box = self.supports.box
             root = SmoothNodes(
-                tuple(each.low for each in known),
-                tuple(each.high for each in known),
-                tuple(nothing),
+                (*(each.low for each in known), box.low),
+                (*(each.high for each in known), box.high),
+                (*nothing, torch.zeros_like(box.low, dtype=torch.bool)),
                 {},
                 {},
                 {},
@@ -246,10 +261,12 @@ class SmoothTree:
 
     def _state(self, nodes: SmoothNodes, *, tightens: bool) -> State:
         """Everything that is known in some nodes: intervals, and lines from them."""
-        index = torch.zeros(len(nodes), dtype=torch.long)
-        known = [Interval(low, high) for low, high in zip(nodes.lows, nodes.highs, strict=True)]
+        *known, box = [
+            Interval(low, high) for low, high in zip(nodes.lows, nodes.highs, strict=True)
+        ]
+        supports = self.supports.taken(torch.zeros(len(nodes), dtype=torch.long))
         bound = backward if tightens else None
-        return propagate(self.network, self.supports.taken(index), bound, known, self.limits)
+        return propagate(self.network, replace(supports, box=box), bound, known, self.limits)
 
     def _functions(self, state: State, rows: Tensor) -> LinearFunctions:
         output = self.network.output
@@ -263,7 +280,7 @@ class SmoothTree:
             n: nodes.lines[n].double() if n in nodes.lines else own for n, own in start.items()
         }
         between = {}
-        for number, is_split in enumerate(nodes.split):
+        for number, is_split in enumerate(nodes.split[:-1]):
             units = is_split.any(0).nonzero().squeeze(1)
             if len(units):
                 empty = rows.constants.new_zeros(*rows.shape, len(units))
@@ -274,6 +291,12 @@ class SmoothTree:
                 between[number] = Between(units, above, below)
         return FreeChoices(lines, between)
 
+    def _cuts(self, bounds: LinearBounds, spec: Tensor) -> ViolationCuts:
+        """Linear functions of the input that are at most 0 at every violation in a node."""
+        offsets = self.offsets[spec]
+        rounding = OFFSET_ROUNDING * (bounds.constants.abs() + offsets.abs())
+        return ViolationCuts(bounds.slopes, bounds.constants + offsets - rounding)
+
     def _margins(self, bounds: LinearBounds, spec: Tensor) -> Tensor:
         """(nodes, rows): a violation of the node needs all of them to be at most 0."""
         offsets = self.offsets[spec]
@@ -282,27 +305,46 @@ class SmoothTree:
         return torch.where(torch.isfinite(sums), sums, -torch.inf)
 
     def _bound(self, nodes: SmoothNodes, *, tightens: bool) -> None:
-        """Bound some nodes, and keep those that stay open."""
-        is_left = ~nodes.is_empty()
-        self.closed += float(nodes.share[~is_left].sum())
-        nodes = nodes.taken(is_left.nonzero().squeeze(1))
-        if not len(nodes):
-            return
+        """Bound some nodes, and keep those that stay open: again as long as their boxes shrink."""
+        for _ in range(self.settings.rounds):
+            is_left = ~nodes.is_empty()
+            self.closed += float(nodes.share[~is_left].sum())
+            nodes = nodes.taken(is_left.nonzero().squeeze(1))
+            if not len(nodes):
+                return
+            nodes, shrinks = self._bounded(nodes, tightens=tightens)
+            self._keep(nodes.taken((~shrinks).nonzero().squeeze(1)))
+            nodes = nodes.taken(shrinks.nonzero().squeeze(1))
+            if self.is_refuted or self.limits.is_over:
+                break
+        self._keep(nodes)
+
+    def _keep(self, nodes: SmoothNodes) -> None:
+        if len(nodes):
+            self.open.append(nodes)
+
+    def _bounded(self, nodes: SmoothNodes, *, tightens: bool) -> tuple[SmoothNodes, Tensor]:
+        """The nodes that stay open, and which of them are worth another round."""
         state = self._state(nodes, tightens=tightens)
         rows = self._functions(state, self.rows[nodes.spec])
         start = self._choices(nodes, state, rows)
         bounds, found = optimised(state, rows, start, self.settings.steps, self.limits)
-        margins = self._margins(bounds, nodes.spec)
-        values, best = margins.max(1)
+        low, high = nodes.lows[-1], nodes.highs[-1]
+        cuts = self._cuts(bounds, nodes.spec)
+        mixture = best_mixture(cuts, low, high)
+        values, best = self._margins(bounds, nodes.spec).max(1)
+        values = torch.maximum(values, mixture.values)
         is_open = ~(values > 0)
         self.closed += float(nodes.share[~is_open].sum())
         index = is_open.nonzero().squeeze(1)
-        if not len(index):
-            return
-        points = bounds.points[index, best[index]]
-        if self.candidates.try_points(points):
-            self.is_refuted = True
-        self.open.append(self._kept(nodes, state, found, values, best).taken(index))
+        if len(index):
+            points = torch.cat([bounds.points[index, best[index]], mixture.points[index]])
+            self.is_refuted |= self.candidates.try_points(points)
+        left = self._clipped(cuts, nodes)
+        is_worthwhile = left.left.amin(1) < 1 - self.settings.worthwhile_clip
+        kept = self._kept(nodes, state, found, values, best)
+        kept = replace(kept, lows=(*kept.lows[:-1], left.low), highs=(*kept.highs[:-1], left.high))
+        return kept.taken(index), is_worthwhile[index]
 
     def _kept(
         self, nodes: SmoothNodes, state: State, found: FreeChoices, values: Tensor, best: Tensor
@@ -318,8 +360,8 @@ class SmoothTree:
                 below[number][:, :, known.units] = known.below.float()
         return replace(
             nodes,
-            lows=tuple(each.low for each in state.arguments),
-            highs=tuple(each.high for each in state.arguments),
+            lows=(*(each.low for each in state.arguments), nodes.lows[-1]),
+            highs=(*(each.high for each in state.arguments), nodes.highs[-1]),
             lines={number: held.float() for number, held in found.lines.items()},
             above=above,
             below=below,
@@ -359,31 +401,43 @@ class SmoothTree:
         return self._choices(alone, state, rows)
 
     def _candidates(self, nodes: SmoothNodes) -> _Splits:
-        """The arguments whose units' lines cost the bound most, and points to cut them at."""
+        """The arguments whose units' lines cost the bound most, with points to cut them at, and
+        the inputs that matter most for how loose lines are."""
         state = self._state(nodes, tightens=False)
         rows = self._functions(state, self._own_rows(nodes))
         choices = self._own_choices(nodes, state, rows)
-        found = unit_losses(state, rows, choices.lines, choices.between)
+        splits = self._of_units(nodes, unit_losses(state, rows, choices.lines, choices.between))
+        if self.network.inputs > self.settings.split_inputs:
+            return splits
+        low, high = nodes.lows[-1], nodes.highs[-1]
+        count = min(self.settings.short_list, self.network.inputs)
+        inputs = (input_influence(state) * (high > low)).topk(count, 1).indices
+        layer = torch.full_like(inputs, len(self.sizes))
+        middle = (low / 2 + high / 2).gather(1, inputs)
+        return _Splits(
+            torch.cat([splits.layer, layer], 1),
+            torch.cat([splits.unit, inputs], 1),
+            torch.cat([splits.point, middle], 1),
+        )
+
+    def _of_units(self, nodes: SmoothNodes, found: UnitLosses) -> _Splits:
+        lows, highs = torch.cat(nodes.lows[:-1], 1), torch.cat(nodes.highs[:-1], 1)
         losses = torch.cat(
             [
                 torch.zeros_like(low) if loss is None else loss
-                for loss, low in zip(found.losses, nodes.lows, strict=True)
+                for loss, low in zip(found.losses, nodes.lows, strict=False)
             ],
             1,
         )
-        widths = torch.cat(nodes.highs, 1) - torch.cat(nodes.lows, 1)
+        widths = highs - lows
         # Where the lines touch their functions, what could be lost elsewhere decides.
         score = torch.where(widths > 0, losses, -1.0) + self.settings.tie_break * widths
-        count = min(self.settings.short_list, score.shape[1])
-        most = score.topk(count, 1)
+        most = score.topk(min(self.settings.short_list, score.shape[1]), 1)
         # Cuts of arguments that cost nothing leave a node as it is: the first one stands for them.
         is_worthwhile = most.values >= self.settings.least_loss * most.values[:, :1]
         units = torch.where(is_worthwhile, most.indices, most.indices[:, :1])
         at = torch.cat(found.arguments, 1).gather(1, units)
-        low, high = (
-            torch.cat(nodes.lows, 1).gather(1, units),
-            torch.cat(nodes.highs, 1).gather(1, units),
-        )
+        low, high = lows.gather(1, units), highs.gather(1, units)
         edge = self.settings.edge_share * (high - low)
         points = [low / 2 + high / 2, torch.minimum(torch.maximum(at, low + edge), high - edge)]
         firsts = torch.tensor([0, *self.sizes[:-1]]).cumsum(0)
@@ -411,12 +465,12 @@ class SmoothTree:
         return knees
 
     def _best(self, nodes: SmoothNodes, splits: _Splits) -> Tensor:
-        """The candidate of each node whose worse child is bounded best."""
+        """The candidate of each node that gains most, by the product of what both of its children
+        gain: strong branching (Achterberg 2007)."""
         count, each = splits.layer.shape
         parents = torch.arange(count).repeat_interleave(each)
-        sides = []
+        score = nodes.values.new_ones(count * each)
         for side in (-1, 1):
-            values = []
             for part in torch.arange(count * each).split(self._at_once()):
                 children = nodes.taken(parents[part]).cut(
                     splits.layer.flatten()[part],
@@ -424,19 +478,26 @@ class SmoothTree:
                     splits.point.flatten()[part],
                     side,
                 )
-                values.append(self._quickly(children))
-            sides.append(torch.cat(values).reshape(count, each))
-        low, high = torch.minimum(*sides), torch.maximum(*sides)
-        capped = [each.clamp(max=0.0).nan_to_num(neginf=-1e300) for each in (low, high)]
-        return (capped[0] + self.settings.tie_break * capped[1]).argmax(1)
+                score[part] *= self.settings.least_gain + self._gains(children)
+        return score.reshape(count, each).argmax(1)
 
-    def _quickly(self, children: SmoothNodes) -> Tensor:
-        """A bound of each child from its parent's choices, by a short ascent: lines of narrower
-        intervals are others, and at first may be worse ones."""
+    def _gains(self, children: SmoothNodes) -> Tensor:
+        """How much of the way to a proof each child has come beyond its parent, by a short ascent
+        from the parent's choices, and the share of its box that this clips."""
         state = self._state(children, tightens=False)
-        rows = self._functions(state, self._own_rows(children))
-        choices = self._own_choices(children, state, rows)
+        rows = self._functions(state, self.rows[children.spec])
+        choices = self._choices(children, state, rows)
         bounds, _ = optimised(state, rows, choices, self.settings.trial_steps, self.limits)
-        offsets = self.offsets[children.spec, children.best]
-        values = torch.where(children.is_empty(), math.inf, bounds.values[:, 0] + offsets)
-        return torch.where(values > children.values, values, children.values)
+        values = self._margins(bounds, children.spec).amax(1)
+        before = children.values.clamp_max(0)
+        tiny = torch.finfo(before.dtype).tiny
+        risen = ((values - before) / (-before).clamp_min(tiny)).nan_to_num(0.0).clamp(0, 1)
+        cut = self._clipped(self._cuts(bounds, children.spec), children)
+        lost = self.settings.clip_weight * (1 - cut.left).mean(1)
+        return torch.where(children.is_empty(), 1.0, risen) + lost
+
+    def _clipped(self, cuts: ViolationCuts, nodes: SmoothNodes) -> _ClippedBoxes:
+        low, high = nodes.lows[-1], nodes.highs[-1]
+        lower, upper = clipped(cuts, low, high)
+        width = (high - low).clamp_min(torch.finfo(low.dtype).tiny)
+        return _ClippedBoxes(lower, upper, ((upper - lower) / width).nan_to_num(0.0).clamp(0, 1))
