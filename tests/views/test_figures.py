@@ -137,8 +137,9 @@ def test_each_network_has_its_own_line_in_the_legend(distribution: Distribution)
 
 def test_an_unwritable_figure_is_one_sentence(distribution: Distribution, tmp_path: Path) -> None:
     figure = draw_ecdf(distribution)
+    (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
-        save_figure(figure, tmp_path / "missing" / "ecdf.png")
+        save_figure(figure, tmp_path / "file" / "ecdf.png")
     with pytest.raises(DataError, match="cannot be written"):
         save_figure(figure, tmp_path / "ecdf.xyz")
 
